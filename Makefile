@@ -1,0 +1,51 @@
+# Two commands set everything up: `make demo` and `make test`. The rest is for people who work on hushrank.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# One thread per worker: the test workers share the cores, and every result is the same for any thread count.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format audit bench docs clean
+
+help:  ## Show this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "hushrank needs Python 3.11 or newer on the PATH"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(VENV)/.installed  ## Release a private covariance of built-in data and print a table
+	$(BIN)/hushrank demo
+
+test: $(VENV)/.installed  ## Run the whole test suite
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
+
+lint: $(VENV)/.installed  ## Check style, spelling and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell README.md CHANGELOG.md docs src tests benchmarks
+	$(BIN)/mypy
+
+format: $(VENV)/.installed  ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+audit: $(VENV)/.installed  ## Slow statistical audits, and the accounting oracle made anew
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m audit tests
+	$(PYTHON) -m venv .venv-oracle
+	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
+	.venv-oracle/bin/python tests/data/make_pld_oracle.py --check tests/data/pld_oracle.json
+
+bench: $(VENV)/.installed  ## Benchmarks; writes benchmarks/RESULTS.md
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/sphinx-build -q -W -b html docs build/docs
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) .venv-oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

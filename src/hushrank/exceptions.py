@@ -1,0 +1,58 @@
+"""Every error hushrank raises on purpose, in one place."""
+
+from typing import Any
+
+
+class HushrankError(Exception):
+    """Base of all hushrank errors."""
+
+
+class InvalidParameter(HushrankError, ValueError):
+    """A parameter, shape or dtype is not what it must be; nothing was charged and nothing was released.
+
+    Parameters
+    ----------
+    owner : str
+        The function or class whose parameter it is.
+    name : str
+        The parameter.
+    requirement : str
+        What it must be, read after "must be".
+    got : object
+        What it was.
+
+    Examples
+    --------
+    >>> print(InvalidParameter("PrivatePCA", "row_norm", "a float > 0", -1))
+    row_norm of PrivatePCA must be a float > 0; got -1.
+    """
+
+    def __init__(self, owner: str, name: str, requirement: str, got: Any) -> None:
+        self.owner, self.name, self.requirement, self.got = owner, name, requirement, got
+        shown = repr(got) if len(repr(got)) <= 80 else f"{type(got).__name__} {repr(got)[:60]}..."
+        super().__init__(f"{name} of {owner} must be {requirement}; got {shown}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.owner, self.name, self.requirement, self.got)
+
+
+class BudgetExceeded(HushrankError):
+    """A share was asked for that the budget no longer holds; nothing was handed out.
+
+    `asked` and `left` count in `currency`: "mu^2" for Gaussian shares, "epsilon" for pure ones.
+    """
+
+    def __init__(self, asked: float, left: float, currency: str) -> None:
+        self.asked, self.left, self.currency = asked, left, currency
+        super().__init__(f"budget exceeded: asked for {currency} = {asked:.6g}, left {left:.6g}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.asked, self.left, self.currency)
+
+
+class KeystreamMisuse(HushrankError, RuntimeError):
+    """A key stream was copied, pickled or used after a fork: its words, and so the noise, could repeat."""
+
+
+class UnsuitableArithmetic(HushrankError, RuntimeError):
+    """The installed BLAS breaks the error bound that exact rounding rests on; nothing was released."""
