@@ -4,6 +4,8 @@ Every statistical assertion rejects at p < FALSE_ALARM. The suite makes fewer th
 code fails by chance with probability below 500 * 1e-9 < 1e-6. Keys are fresh in every run and nothing is retried.
 """
 
+import math
+
 import numpy as np
 from scipy import stats
 
@@ -42,3 +44,15 @@ def laplace_scale_p_value(sample, scale):
     """Two-sided p-value of the sum of absolute values of a sample claimed to be Laplace(scale)."""
     statistic = 2 * float(np.sum(np.abs(sample))) / scale
     return 2 * min(stats.chi2.cdf(statistic, 2 * np.size(sample)), stats.chi2.sf(statistic, 2 * np.size(sample)))
+
+
+def four_squares(n):
+    """Integers with a^2 + b^2 + c^2 + d^2 = n: rows whose squared norm is exactly a given bound."""
+    a = math.isqrt(n)
+    for b in range(math.isqrt(n - a * a), -1, -1):
+        rest = n - a * a - b * b
+        for c in range(math.isqrt(rest), -1, -1):
+            d = math.isqrt(rest - c * c)
+            if c * c + d * d == rest:
+                return [a, b, c, d]
+    raise AssertionError("not reached for the bounds of the tests")

@@ -1,0 +1,37 @@
+"""The release of sum x x^T that fits an event: GOE-shaped Gaussian noise, or two-sided Wishart for a pure one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.privacy.events import Event, Gaussian
+from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric, symmetric_lattice
+from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_gaussian_or_pure
+from hushrank.privacy.mechanisms.wishart import WishartLattice, release_wishart, wishart_lattice
+from hushrank.privacy.noise.deviates import Integers
+from hushrank.privacy.noise.source import NoiseSource
+
+GramLattice = SymmetricLattice | WishartLattice
+
+
+def gram_lattice(
+    row_norm: float,
+    event: Event,
+    neighbors: Neighbors | str = Neighbors.REPLACE,
+    *,
+    n_max: int = DEFAULT_N_MAX,
+) -> GramLattice:
+    """Plan the release of sum x x^T over real rows; reads nothing private."""
+    executable = check_gaussian_or_pure(event, "gram_lattice")
+    plan: Any = symmetric_lattice if isinstance(executable, Gaussian) else wishart_lattice
+    lattice: GramLattice = plan(row_norm, executable, neighbors, n_max=n_max)
+    return lattice
+
+
+def release_gram(total: Integers, lattice: GramLattice, noise: NoiseSource) -> NDArray[np.float64]:
+    """Release the integer matrix sum y y^T by the mechanism of its lattice."""
+    if isinstance(lattice, SymmetricLattice):
+        return release_symmetric(total, lattice, noise)
+    return release_wishart(total, lattice, noise).real

@@ -1,0 +1,108 @@
+"""Release of a second-moment matrix sum x x^T with GOE-shaped Gaussian noise.
+
+Statistic  S = sum over people of y y^T, integer rows y with |y|_2^2 <= T.
+Release    S + noise, independent on and above the diagonal: round(2^k N) off it, round(2^k (N1 + N2)) on it.
+Privacy    docs/privacy/gaussian.md, Lemma 3 (sensitivity) and Theorem 4: the noise is isotropic in the Frobenius inner
+           product, which needs sqrt(2) less off the diagonal than independent noise on the upper triangle.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Event, Gaussian
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
+from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_square_total, lattice_bits
+from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_normals
+from hushrank.privacy.noise.extensible import ExtensibleDeviates
+from hushrank.privacy.noise.laws import normal_law
+from hushrank.privacy.noise.linear import round_linear
+from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.parameters import check_real
+
+_ROW_BITS = 18
+
+
+def second_moment_frobenius_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
+    """Largest Frobenius change of sum x x^T over rows of norm <= row_norm (gaussian.md, Lemma 3)."""
+    return {Neighbors.REPLACE: math.sqrt(2.0), Neighbors.ADD_REMOVE: 1.0}[neighbors] * row_norm**2
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetricLattice:
+    """Public numbers of one Gaussian second-moment release.
+
+    Attributes
+    ----------
+    event, neighbors : the event that will be executed, and its neighboring relation
+    row_norm : float
+        Bound on the L2 norm of one person's row.
+    squared_bound : int
+        Bound T on the squared norm of an integer row; the quantizer checks it in integers.
+    exponent : int
+        Off-diagonal noise has standard deviation 2^exponent lattice units.
+    """
+
+    event: Gaussian
+    neighbors: Neighbors
+    row_norm: float
+    squared_bound: int
+    exponent: int
+
+    @property
+    def step(self) -> float:
+        """Size of one lattice unit of the matrix in the squared units of the data."""
+        return self.row_norm**2 / self.squared_bound
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise off the diagonal; on the diagonal it is sqrt(2) times larger."""
+        return 2.0**self.exponent * self.step
+
+
+def symmetric_lattice(
+    row_norm: float,
+    event: Event,
+    neighbors: Neighbors | str = Neighbors.REPLACE,
+    *,
+    n_max: int = DEFAULT_N_MAX,
+) -> SymmetricLattice:
+    """Plan a Gaussian release of sum x x^T; reads nothing private."""
+    owner = "symmetric_lattice"
+    bound = check_real(row_norm, "row_norm", owner, above=0)
+    relation = parse_neighbors(neighbors, owner)
+    if not isinstance(event, Gaussian):
+        raise InvalidParameter(owner, "event", "Gaussian(noise_multiplier)", event)
+    most = 4 ** lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
+    # Sensitivity over noise scale sqrt(2) 2^k: T / 2^k under replace, T / (sqrt(2) 2^k) under add_remove.
+    factor = 1 if relation is Neighbors.REPLACE else 2
+    for exponent in range(MAX_EXPONENT, -1, -1):
+        squared_bound = math.isqrt(math.floor(factor * (2**exponent / Fraction(event.noise_multiplier)) ** 2))
+        if squared_bound <= most or exponent == 0:
+            break
+    if squared_bound < 1:
+        raise InvalidParameter(owner, "event", "an event whose noise leaves at least one lattice unit a person", event)
+    return SymmetricLattice(event, relation, bound, min(squared_bound, most), exponent)
+
+
+def release_symmetric(total: Integers, lattice: SymmetricLattice, noise: NoiseSource) -> NDArray[np.float64]:
+    """Release the symmetric integer matrix `total` (its upper triangle is read) in the squared units of the data."""
+    secret = check_square_total(total, "release_symmetric")
+    stream = noise.begin(lattice.event)
+    d = len(secret)
+    drawn = np.zeros((d, d), np.int64)
+    add_normals(drawn, lattice.exponent, stream)
+    pairs = ExtensibleDeviates(normal_law(), d, 2, stream)
+    diagonal = round_linear(np.full((1, 2), 2.0**lattice.exponent), pairs, np.zeros((1, d), np.int64))[0]
+    np.fill_diagonal(drawn, diagonal)
+    return mirror_upper(drawn + secret).astype(np.float64) * lattice.step
+
+
+def mirror_upper(matrix: Integers) -> Integers:
+    """The symmetric matrix with the upper triangle of `matrix`."""
+    upper = np.triu(matrix)
+    return upper + np.triu(matrix, 1).T

@@ -1,0 +1,159 @@
+"""Pure differential privacy for a second-moment matrix: the two-sided Wishart mechanism, real and complex.
+
+Statistic  S = sum over people of y y^*, integer rows y with |y|^2 <= 4^b.
+Release    S + C (W1 - W2) in lattice units, W1 and W2 independent Wishart with d + 1 (complex: d) degrees of freedom.
+           W1 - W2 has the law of A B^T + B A^T with A, B independent normal d x (d + 1) matrices, so every entry is one
+           bilinear form and is rounded exactly together with the data.
+Privacy    docs/privacy/wishart.md, Theorem 1: pure epsilon with C = row_norm^2 / epsilon (replace).
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Event, Pure
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
+from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_square_total, lattice_bits
+from hushrank.privacy.noise.bilinear import MAX_SHIFT, round_bilinear
+from hushrank.privacy.noise.deviates import Integers
+from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
+from hushrank.privacy.noise.keystream import Keystream
+from hushrank.privacy.noise.laws import normal_law
+from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.parameters import check_real
+from hushrank.privacy.rational import floor_log2
+
+_ROW_BITS = 18
+_MULTIPLIER_BITS = 20  # output lattice C / 2^20: far below the noise, and few entries need exact rounding
+
+
+class Field(StrEnum):
+    """Number field of the rows."""
+
+    REAL = "real"
+    COMPLEX = "complex"
+
+
+def second_moment_nuclear_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
+    """Largest nuclear-norm change of sum x x^* over rows of norm <= row_norm (wishart.md, Lemma 1)."""
+    return {Neighbors.REPLACE: 2.0, Neighbors.ADD_REMOVE: 1.0}[neighbors] * row_norm**2
+
+
+@dataclass(frozen=True, slots=True)
+class WishartLattice:
+    """Public numbers of one two-sided Wishart release.
+
+    Attributes
+    ----------
+    event, neighbors, field : the event that will be executed, its neighboring relation, real or complex rows
+    row_norm : float
+        Bound on the L2 norm of one person's row.
+    squared_bound : int
+        Bound 4^b on the squared norm of an integer row; the quantizer checks it in integers.
+    shift : int
+        The output lattice is 2^shift times coarser than that of the data.
+    multiplier : int
+        Noise scale C in output lattice units, rounded up.
+    """
+
+    event: Pure
+    neighbors: Neighbors
+    field: Field
+    row_norm: float
+    squared_bound: int
+    shift: int
+    multiplier: int
+
+    @property
+    def step(self) -> float:
+        """Size of one output lattice unit in the squared units of the data."""
+        return 2.0**self.shift * self.row_norm**2 / self.squared_bound
+
+    @property
+    def scale(self) -> float:
+        """The Wishart scale C in the squared units of the data."""
+        return self.multiplier * self.step
+
+    def entry_deviation(self, n_features: int) -> float:
+        """Standard deviation of an entry off the diagonal (complex: of its real part); on it, sqrt(2) times larger."""
+        variance = 2 * (n_features + 1) if self.field is Field.REAL else n_features
+        return self.scale * math.sqrt(variance)
+
+
+def wishart_lattice(
+    row_norm: float,
+    event: Event,
+    neighbors: Neighbors | str = Neighbors.REPLACE,
+    *,
+    field: Field | str = Field.REAL,
+    n_max: int = DEFAULT_N_MAX,
+) -> WishartLattice:
+    """Plan a pure release of sum x x^*; reads nothing private."""
+    owner = "wishart_lattice"
+    bound = check_real(row_norm, "row_norm", owner, above=0)
+    relation = parse_neighbors(neighbors, owner)
+    if not isinstance(event, Pure) or event.bounded_range:
+        raise InvalidParameter(owner, "event", "Pure(epsilon)", event)
+    if field not in list(Field):
+        raise InvalidParameter(owner, "field", '"real" or "complex"', field)
+    numbers = Field(field)
+    squared_bound = 4 ** lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
+    scale = minimal_scale(squared_bound, event.epsilon, relation, numbers)
+    shift = max(0, floor_log2(scale) + 1 - _MULTIPLIER_BITS)
+    if shift > MAX_SHIFT:
+        raise InvalidParameter(owner, "event", "a pure event with epsilon above 1e-12", event)
+    return WishartLattice(event, relation, numbers, bound, squared_bound, shift, math.ceil(scale / 2**shift))
+
+
+def minimal_scale(squared_bound: int, epsilon: float, neighbors: Neighbors, field: Field) -> Fraction:
+    """Smallest C that is epsilon-private: the density changes by at most |D|_* / 2C (real) or |D|_* / C (complex)."""
+    nuclear = squared_bound * (2 if neighbors is Neighbors.REPLACE else 1)
+    return nuclear / Fraction(epsilon) / (2 if field is Field.REAL else 1)
+
+
+def release_wishart(
+    total: Integers | tuple[Integers, Integers], lattice: WishartLattice, noise: NoiseSource
+) -> NDArray[np.float64] | NDArray[np.complex128]:
+    """Release the integer second moment `total` in the squared units of the data.
+
+    `total` is a symmetric matrix (field "real"; its upper triangle is read) or a pair of a symmetric real part and an
+    antisymmetric imaginary part (field "complex").
+    """
+    if lattice.field is Field.REAL:
+        return _release_real(check_square_total(total, "release_wishart"), lattice, noise)
+    if not isinstance(total, tuple) or len(total) != 2:
+        raise InvalidParameter("release_wishart", "total", "a pair of integer matrices (real, imaginary)", type(total))
+    real, imaginary = (check_square_total(part, "release_wishart") for part in total)
+    if real.shape != imaginary.shape:
+        raise InvalidParameter("release_wishart", "total", "a pair of matrices of one shape", imaginary.shape)
+    return _release_complex(real, imaginary, lattice, noise)
+
+
+def _release_real(secret: Integers, lattice: WishartLattice, noise: NoiseSource) -> NDArray[np.float64]:
+    d, stream = len(secret), noise.begin(lattice.event)
+    A, B = (Stack((1, part)) for part in _normals(2, d, d + 1, stream))
+    rounded = round_bilinear(A, B, secret, sign=1, multiplier=lattice.multiplier, shift=lattice.shift)
+    return rounded.astype(np.float64) * lattice.step
+
+
+def _release_complex(
+    real: Integers, imaginary: Integers, lattice: WishartLattice, noise: NoiseSource
+) -> NDArray[np.complex128]:
+    # (1/2) {[a_i.b_j + a_j.b_i] + i [a_i.b'_j - a_j.b'_i]}, a = (Re, Im) of A, b = (Re, Im) and b' = (Im, -Re) of B.
+    d, stream = len(real), noise.begin(lattice.event)
+    a_real, a_imaginary, b_real, b_imaginary = _normals(4, d, d, stream)
+    A = Stack((1, a_real), (1, a_imaginary))
+    B, turned = Stack((1, b_real), (1, b_imaginary)), Stack((1, b_imaginary), (-1, b_real))
+    multiplier, shift = lattice.multiplier, lattice.shift
+    R = round_bilinear(A, B, real, sign=1, multiplier=multiplier, halvings=1, shift=shift)
+    Q = round_bilinear(A, turned, imaginary, sign=-1, multiplier=multiplier, halvings=1, shift=shift)
+    return R * lattice.step + 1j * (Q * lattice.step)
+
+
+def _normals(count: int, rows: int, columns: int, stream: Keystream) -> list[ExtensibleDeviates]:
+    return [ExtensibleDeviates(normal_law(), rows, columns, stream) for _ in range(count)]

@@ -1,0 +1,226 @@
+"""Vector releases: sensitivity, scale from both sides, audits that notice halved noise, a floating-point attack."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushrank.evaluation.audit import delta_lower_bound, epsilon_lower_bound
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy import accountant
+from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.mechanisms.vector import (
+    release_vector,
+    vector_l1_sensitivity,
+    vector_l2_sensitivity,
+    vector_lattice,
+)
+from hushrank.privacy.noise.source import NoiseSource
+from support import FALSE_ALARM, assert_plausible, four_squares, laplace_scale_p_value, normal_scale_p_value
+
+RELATIONS = list(Neighbors)
+multipliers = st.floats(1e-3, 1e4)
+
+
+# Sensitivity
+
+
+@given(multipliers, st.sampled_from(RELATIONS), st.booleans(), st.sampled_from([1, 10**3, 2**26, 2**40]))
+def test_gaussian_bound_is_the_largest_that_the_event_allows(noise_multiplier, neighbors, nonnegative, n_max):
+    lattice = vector_lattice(3.0, Gaussian(noise_multiplier), neighbors, nonnegative=nonnegative, n_max=n_max)
+    factor = {Neighbors.ADD_REMOVE: 1, Neighbors.REPLACE: 2 if nonnegative else 4}[neighbors]
+
+    def mu_squared(bound):
+        return Fraction(factor * bound, 4**lattice.exponent)
+
+    allowed = 1 / Fraction(noise_multiplier) ** 2
+    assert mu_squared(lattice.integer_bound) <= allowed
+    assert mu_squared(lattice.integer_bound + 1) > allowed
+    assert lattice.integer_bound <= 2**48
+    assert n_max * math.isqrt(lattice.integer_bound) <= 2**62
+
+
+@given(st.floats(1e-3, 100), st.sampled_from(RELATIONS))
+def test_laplace_bound_is_the_largest_that_the_event_allows(epsilon, neighbors):
+    lattice = vector_lattice(3.0, Pure(epsilon), neighbors)
+    factor = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    loss = Fraction(factor * lattice.integer_bound, 2**lattice.exponent)
+    assert loss <= Fraction(epsilon) < loss + Fraction(factor, 2**lattice.exponent)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_a_worst_pair_attains_the_l2_sensitivity(neighbors, nonnegative):
+    lattice = vector_lattice(2.5, Gaussian(1.7), neighbors, nonnegative=nonnegative)
+    y = np.array([*four_squares(lattice.integer_bound), 0, 0, 0, 0])
+    other = {  # the other person's contribution, as far away as it can be
+        Neighbors.ADD_REMOVE: 0 * y,
+        Neighbors.REPLACE: np.roll(y, 4) if nonnegative else -y,
+    }[neighbors]
+    change = np.linalg.norm((y - other) * lattice.step)
+    assert change == pytest.approx(vector_l2_sensitivity(2.5, neighbors, nonnegative=nonnegative), rel=1e-12)
+    assert change / lattice.scale == pytest.approx(1 / 1.7, rel=1e-9)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_a_worst_pair_attains_the_l1_sensitivity(neighbors):
+    lattice = vector_lattice(2.5, Pure(0.8), neighbors)
+    y = np.array([lattice.integer_bound - 5, 3, -2])
+    other = -y if neighbors is Neighbors.REPLACE else 0 * y
+    change = np.abs((y - other) * lattice.step).sum()
+    assert change == pytest.approx(vector_l1_sensitivity(2.5, neighbors), rel=1e-12)
+    assert change / lattice.scale == pytest.approx(0.8, rel=1e-9)
+
+
+# Noise
+
+
+@pytest.mark.parametrize(
+    ("event", "p_value_of_scale"), [(Gaussian(1.3), normal_scale_p_value), (Pure(0.7), laplace_scale_p_value)]
+)
+def test_scale_is_right_from_both_sides(event, p_value_of_scale):
+    lattice = vector_lattice(2.0, event)
+    total = np.full(200_000, 10**6, np.int64)
+    error = release_vector(total, lattice, NoiseSource()) - total * lattice.step
+    assert_plausible(p_value_of_scale(error, lattice.scale))
+    for wrong in (0.7, 1.3):
+        assert p_value_of_scale(error, wrong * lattice.scale) < FALSE_ALARM
+
+
+def test_stated_scale_is_sensitivity_times_multiplier():
+    assert vector_lattice(2.0, Gaussian(1.3), "replace").scale == pytest.approx(4.0 * 1.3, rel=1e-9)
+    assert vector_lattice(2.0, Gaussian(1.3), "add_remove").scale == pytest.approx(2.0 * 1.3, rel=1e-9)
+    assert vector_lattice(2.0, Gaussian(1.3), nonnegative=True).scale == pytest.approx(8**0.5 * 1.3, rel=1e-9)
+    assert vector_lattice(2.0, Pure(0.5), "replace").scale == pytest.approx(8.0, rel=1e-9)
+
+
+def test_the_total_comes_through_when_the_noise_is_small():
+    total = np.array([[5, -7], [2**40, 0]])
+    for event in (Gaussian(1e-9), Pure(1e9)):
+        lattice = vector_lattice(1.0, event)
+        released = release_vector(total, lattice, NoiseSource())
+        assert released.shape == (2, 2) and lattice.scale < 1e-7
+        assert np.abs(released - total * lattice.step).max() < 40 * lattice.scale
+
+
+# Audit: every coordinate of a long vector is one scalar release of the worst change
+
+
+def worst_outputs(event, neighbors, halvings, n=1_000_000):
+    """Scalar releases on two neighboring totals; the noise is halved `halvings` times on purpose."""
+    lattice = vector_lattice(1.0, event, neighbors)
+    planted = dataclasses.replace(lattice, exponent=lattice.exponent - halvings)
+    change = math.isqrt(lattice.integer_bound) if isinstance(event, Gaussian) else lattice.integer_bound
+    change *= 2 if neighbors is Neighbors.REPLACE else 1
+    totals = (np.zeros(n, np.int64), np.full(n, change))
+    return [release_vector(total, planted, NoiseSource()) / (change * lattice.step) for total in totals]
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_gaussian_audit_notices_halved_noise(neighbors):
+    event, epsilon = Gaussian(1.0), 1.0
+    claimed = accountant.delta(event, epsilon)
+    # The likelihood ratio at x is exp(mu^2 (x - 1/2)); it passes e^epsilon here for mu = 1, and for mu = 2.
+    for halvings, threshold in ((0, 1.5), (1, 0.75)):
+        without, with_ = worst_outputs(event, neighbors, halvings)
+        bound = delta_lower_bound(
+            np.count_nonzero(with_ > threshold), with_.size,
+            np.count_nonzero(without > threshold), without.size, epsilon, confidence=1 - FALSE_ALARM,
+        )  # fmt: skip
+        if halvings:
+            assert bound > 3 * claimed
+        else:
+            assert 0.9 * claimed < bound < claimed
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_laplace_audit_notices_halved_noise(neighbors):
+    for halvings in (0, 1):
+        without, with_ = worst_outputs(Pure(1.0), neighbors, halvings)
+        bound = epsilon_lower_bound(
+            np.count_nonzero(with_ > 1), with_.size,
+            np.count_nonzero(without > 1), without.size, confidence=1 - FALSE_ALARM,
+        )  # fmt: skip
+        assert bound > 1.9 if halvings else 0.97 < bound < 1.0
+
+
+# The attack of Mironov (CCS 2012): a floating-point sampler reaches only some floats, and which depends on the input
+
+
+def float_laplace(u):
+    """What numpy's generator makes of its 53-bit uniform number."""
+    return -math.log(2.0 - u - u) if u >= 0.5 else math.log(u + u)
+
+
+def reachable_by_float_laplace(output, value):
+    """Whether value + rng.laplace() can give exactly this float: try the only uniform numbers that come close."""
+    noise = output - value
+    u = 1 - math.exp(-noise) / 2 if noise > 0 else math.exp(noise) / 2
+    nearby = (round(u * 2**53) + step for step in range(-16, 17))
+    return any(value + float_laplace(k * 2.0**-53) == output for k in nearby if 0 < k < 2**53)
+
+
+def reachable_on_the_lattice(output, value, lattice):
+    """Whether our release of `value` (in lattice units) can give exactly this float: some integer noise explains it."""
+    noise = round(output / lattice.step) - value
+    return (value + noise) * lattice.step == output and abs(noise) < 2**62
+
+
+def test_floating_point_noise_betrays_the_input_and_ours_does_not():
+    rng = np.random.default_rng(5)
+    outputs = 0.0 + rng.laplace(size=2000)
+    assert all(reachable_by_float_laplace(y, 0.0) for y in outputs)
+    excluded = np.mean([not reachable_by_float_laplace(y, 1.0) for y in outputs])
+    assert excluded > 0.5  # for most outputs, certainty that the input was 0 and not 1
+
+    lattice = vector_lattice(1.0, Pure(1.0), "add_remove")
+    one = lattice.integer_bound  # the value 1 in lattice units
+    for value in (0, one):
+        released = release_vector(np.full(2000, value), lattice, NoiseSource())
+        for other in (0, one):
+            assert all(reachable_on_the_lattice(y, other, lattice) for y in released)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("norm_bound", [0, -1.0, math.nan, math.inf, "1"])
+def test_the_bound_must_be_positive_and_finite(norm_bound):
+    with pytest.raises(InvalidParameter, match=r"^norm_bound of vector_lattice must be a finite float > 0"):
+        vector_lattice(norm_bound, Gaussian(1.0))
+
+
+@pytest.mark.parametrize("event", [Composed([Pure(1.0)]), "pure", Pure(1.0, bounded_range=True)])
+def test_unknown_events_are_refused(event):
+    with pytest.raises(InvalidParameter, match=r"^event of vector_lattice"):
+        vector_lattice(1.0, event)
+
+
+def test_noise_too_large_for_any_lattice_is_refused():
+    for event in (Gaussian(1e16), Pure(1e-16)):
+        with pytest.raises(InvalidParameter, match="at least one lattice unit"):
+            vector_lattice(1.0, event)
+
+
+def test_nothing_is_logged_when_the_total_is_refused():
+    noise = NoiseSource()
+    with pytest.raises(InvalidParameter, match="lattice integers"):
+        release_vector(np.zeros(3), vector_lattice(1.0, Pure(1.0)), noise)
+    assert noise.executed == ()
+
+
+def test_the_executed_event_is_logged():
+    noise = NoiseSource()
+    release_vector(np.zeros(3, np.int64), vector_lattice(1.0, Pure(0.5)), noise)
+    assert noise.executed == (Pure(0.5),)
+
+
+def test_a_seed_repeats_the_release():
+    lattice = vector_lattice(1.0, Gaussian(1.0))
+    first, second = (release_vector(np.zeros(50, np.int64), lattice, NoiseSource(seed=2)) for _ in range(2))
+    assert np.array_equal(first, second)

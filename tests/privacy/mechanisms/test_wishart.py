@@ -1,0 +1,237 @@
+"""Two-sided Wishart releases: sensitivity attained, scale minimal, law, audits that notice halved noise."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from hushrank.evaluation.audit import epsilon_lower_bound
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Gaussian, Pure
+from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.mechanisms.wishart import (
+    Field,
+    release_wishart,
+    second_moment_nuclear_sensitivity,
+    wishart_lattice,
+)
+from hushrank.privacy.noise.source import NoiseSource
+from support import FALSE_ALARM, assert_plausible, chi2_p_value
+
+RELATIONS, FIELDS = list(Neighbors), list(Field)
+
+
+def zeros(d, field="real"):
+    total = np.zeros((d, d), np.int64)
+    return total if field == "real" else (total, total)
+
+
+# Sensitivity and scale
+
+
+@given(st.floats(1e-3, 1e3), st.sampled_from(RELATIONS), st.sampled_from(FIELDS))
+def test_multiplier_is_the_smallest_private_one(epsilon, neighbors, field):
+    lattice = wishart_lattice(3.0, Pure(epsilon), neighbors, field=field)
+    nuclear = (2 if neighbors is Neighbors.REPLACE else 1) * lattice.squared_bound
+
+    def loss(multiplier):  # |D|_* / 2C for real, |D|_* / C for complex matrices, in data lattice units
+        return Fraction(nuclear, (2 if field == "real" else 1) * multiplier * 2**lattice.shift)
+
+    assert loss(lattice.multiplier) <= Fraction(epsilon)
+    assert lattice.multiplier == 1 or loss(lattice.multiplier - 1) > Fraction(epsilon)
+    assert lattice.multiplier <= 2**20 and (lattice.multiplier >= 2**19 or lattice.shift == 0)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_a_worst_pair_attains_the_nuclear_norm(neighbors):
+    lattice = wishart_lattice(2.5, Pure(0.8), neighbors)
+    top = math.isqrt(lattice.squared_bound)
+    step = lattice.row_norm**2 / lattice.squared_bound
+    change = np.diag([top**2, -(top**2) if neighbors is Neighbors.REPLACE else 0, 0]) * step
+    nuclear = np.abs(np.linalg.eigvalsh(change)).sum()
+    assert nuclear == pytest.approx(second_moment_nuclear_sensitivity(2.5, neighbors), rel=1e-12)
+    assert nuclear / (2 * lattice.scale) == pytest.approx(0.8, rel=1e-5)  # C is rounded up to a lattice multiple
+
+
+def test_stated_scale_is_that_of_the_design():
+    for neighbors, field, expected in [
+        ("replace", "real", 4.0 / 0.5),
+        ("add_remove", "real", 4.0 / (2 * 0.5)),
+        ("replace", "complex", 2 * 4.0 / 0.5),
+        ("add_remove", "complex", 4.0 / 0.5),
+    ]:
+        scale = wishart_lattice(2.0, Pure(0.5), neighbors, field=field).scale
+        assert expected <= scale <= expected * (1 + 2**-18)
+
+
+# Law
+
+
+def one_dimensional_law(R, scale, lattice):
+    """P-value of integers against a rounded Laplace law."""
+    points = np.arange(-40, 41)
+    edges = stats.laplace.cdf(np.arange(-40.5, 41.5), scale=scale)
+    inside = np.diff(edges)
+    units = np.rint(np.asarray(R) / lattice.step).astype(int)
+    counts = np.array([(units == k).sum() for k in points])
+    return chi2_p_value(np.append(counts, len(units) - counts.sum()), np.append(inside, 1 - inside.sum()))
+
+
+@pytest.mark.parametrize(("field", "factor"), [("real", 2), ("complex", 1)])
+def test_one_dimension_is_a_rounded_laplace_law(field, factor):
+    lattice = dataclasses.replace(wishart_lattice(1.0, Pure(1.0), field=field), multiplier=4)
+    noise = NoiseSource()
+    R = [release_wishart(zeros(1, field), lattice, noise).real[0, 0] for _ in range(10_000)]
+    assert_plausible(one_dimensional_law(R, 4 * factor, lattice))
+    for wrong in (0.7, 1.3):
+        assert one_dimensional_law(R, wrong * 4 * factor, lattice) < FALSE_ALARM
+
+
+def features(N):
+    """What the laws are compared on: top eigenvalue, an entry off and on the diagonal, Re times Im."""
+    return np.linalg.eigvalsh(N)[-1], N[0, 1].real, N[2, 2].real, N[0, 1].imag, N[0, 1].real * N[0, 1].imag
+
+
+def float_noise(d, field, rng):
+    """W1 - W2 from its definition, in floating point."""
+    shape = (2, d, d + 1) if field == "real" else (2, d, d)
+    G = rng.standard_normal(shape)
+    if field == "complex":
+        G = (G + 1j * rng.standard_normal(shape)) / math.sqrt(2)
+    W = G @ G.conj().transpose(0, 2, 1)
+    return W[0] - W[1]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_law_equals_the_difference_of_two_wishart_matrices(field):
+    d, n = 6, 4000
+    lattice, noise, rng = wishart_lattice(1.0, Pure(1.0), field=field), NoiseSource(), np.random.default_rng()
+    ours = [features(release_wishart(zeros(d, field), lattice, noise) / lattice.scale) for _ in range(n)]
+    theirs = [features(float_noise(d, field, rng)) for _ in range(n)]
+    ours, theirs = np.array(ours), np.array(theirs)
+    for k in range(3 if field == "real" else 5):
+        assert_plausible(stats.ks_2samp(ours[:, k], theirs[:, k]).pvalue)
+    for wrong in (0.7, 1.3):
+        assert stats.ks_2samp(ours[:, 0], wrong * theirs[:, 0]).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_entry_deviation_is_right_from_both_sides(field):
+    d = 200
+    lattice = wishart_lattice(1.0, Pure(0.3), field=field)
+    noise = release_wishart(zeros(d, field), lattice, NoiseSource())
+    above, diagonal = noise[np.triu_indices(d, 1)], np.diag(noise).real
+    # 19900 uncorrelated entries: the second moment varies by about 1.5 %, ten times less than the margins below.
+    for sample, stated in (
+        (above.real, lattice.entry_deviation(d)),
+        (above.imag, lattice.entry_deviation(d) if field == "complex" else 0.0),
+        (diagonal, math.sqrt(2) * lattice.entry_deviation(d)),
+    ):
+        margin = 0.15 if sample.size > d else 0.6  # 200 diagonal entries: 10 % each, six times less
+        assert np.mean(sample**2) == pytest.approx(stated**2, rel=margin)
+    for wrong in (0.7, 1.3):
+        assert np.mean(above.real**2) != pytest.approx((wrong * lattice.entry_deviation(d)) ** 2, rel=0.15)
+
+
+# Audits
+
+
+@pytest.mark.parametrize("halvings", [0, 1])
+def test_audit_in_one_dimension_notices_halved_noise(halvings):
+    """Add one row of full norm to an empty data set: the loss is epsilon exactly, everywhere beyond the change."""
+    lattice = wishart_lattice(1.0, Pure(1.0), "add_remove")
+    planted = dataclasses.replace(lattice, multiplier=lattice.multiplier >> halvings)
+    noise, n, hits = NoiseSource(), 8_000, []
+    for total in (lattice.squared_bound, 0):
+        secret = np.array([[total]])
+        hits.append(sum(release_wishart(secret, planted, noise)[0, 0] > 1.0 for _ in range(n)))
+    bound = epsilon_lower_bound(hits[0], n, hits[1], n, confidence=1 - FALSE_ALARM)
+    assert bound > 1.4 if halvings else 0.7 < bound < 1.0
+
+
+def two_dimensional_bound(halvings, draws):
+    """Audit of the law in two dimensions: replacing e2 by e1, event {N11 >= t, N22 <= -t} with t = 4C."""
+    rng, C, hits = np.random.default_rng(), 0.5**halvings, [0, 0]
+    for _ in range(draws // 500_000):
+        A, B = rng.standard_normal((2, 500_000, 2, 3))
+        N = 2 * C * (A * B).sum(2)
+        for k, change in enumerate((1.0, 0.0)):
+            hits[k] += np.count_nonzero((N[:, 0] + change >= 4 * C) & (N[:, 1] - change <= -4 * C))
+    return epsilon_lower_bound(*[hits[0], draws, hits[1], draws], confidence=1 - FALSE_ALARM)
+
+
+def test_audit_in_two_dimensions_notices_halved_noise():
+    assert 0.6 < two_dimensional_bound(0, 4_000_000) < 1.0
+    assert two_dimensional_bound(1, 4_000_000) > 1.3
+
+
+@pytest.mark.audit
+def test_audit_in_two_dimensions_with_many_draws():
+    assert 0.8 < two_dimensional_bound(0, 50_000_000) < 1.0
+    assert two_dimensional_bound(1, 50_000_000) > 1.55
+
+
+# Identities
+
+
+def test_the_matrix_comes_through_when_the_noise_is_small():
+    lattice = wishart_lattice(1.0, Pure(1e12))
+    total = np.array([[5, -3], [-3, 2**40]])
+    released = release_wishart(total, lattice, NoiseSource())
+    assert lattice.shift == 0 and np.abs(released / lattice.step - total).max() < 60
+    lattice = wishart_lattice(1.0, Pure(1e12), field="complex")
+    imaginary = np.array([[0, 11], [-11, 0]])
+    released = release_wishart((total, imaginary), lattice, NoiseSource())
+    assert np.array_equal(released, released.conj().T)
+    assert np.abs(released / lattice.step - (total + 1j * imaginary)).max() < 80
+
+
+def test_data_and_noise_are_rounded_together():
+    # The same noise on totals that differ by less than an output step: some entries move, none by more than one step.
+    lattice = wishart_lattice(1.0, Pure(0.01))
+    low = release_wishart(zeros(40), lattice, NoiseSource(seed=1)) / lattice.step
+    half_step = np.full((40, 40), 1 << (lattice.shift - 1))
+    high = release_wishart(half_step, lattice, NoiseSource(seed=1)) / lattice.step
+    assert set(np.rint(high - low).ravel().tolist()) == {0.0, 1.0}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("row_norm", [0, -1.0, math.nan, math.inf])
+def test_the_bound_must_be_positive_and_finite(row_norm):
+    with pytest.raises(InvalidParameter, match=r"^row_norm of wishart_lattice must be a finite float > 0"):
+        wishart_lattice(row_norm, Pure(1.0))
+
+
+@pytest.mark.parametrize("event", [Gaussian(1.0), Pure(1.0, bounded_range=True), Pure(1e-30), None])
+def test_other_events_are_refused(event):
+    with pytest.raises(InvalidParameter, match=r"^event of wishart_lattice"):
+        wishart_lattice(1.0, event)
+
+
+def test_unknown_fields_are_refused():
+    with pytest.raises(InvalidParameter, match=r'^field of wishart_lattice must be "real" or "complex"; got'):
+        wishart_lattice(1.0, Pure(1.0), field="quaternion")
+
+
+def test_totals_must_fit_the_field_and_nothing_is_logged_otherwise():
+    noise = NoiseSource()
+    real, cplx = (wishart_lattice(1.0, Pure(1.0), field=field) for field in FIELDS)
+    square = np.zeros((2, 2), np.int64)
+    for total, lattice in [
+        (np.zeros((2, 2)), real),
+        (square, cplx),
+        ((square, np.zeros((3, 3), np.int64)), cplx),
+        ((square, square), real),
+    ]:
+        with pytest.raises(InvalidParameter, match="total of release_wishart"):
+            release_wishart(total, lattice, noise)
+    assert noise.executed == ()
+    release_wishart(square, real, noise)
+    assert noise.executed == (Pure(1.0),)
