@@ -47,6 +47,23 @@ def rank_sensitivity(parts: int, neighbors: Neighbors) -> int:
     return _PARTS if neighbors is Neighbors.REPLACE else max(parts, _PARTS - parts)
 
 
+def rank_scale(probability: float, event: Event, neighbors: Neighbors | str = Neighbors.REPLACE) -> float:
+    """Noise scale of one step of `release_quantile`, in people; reads nothing private."""
+    return _scale_in_parts(_check_parts(probability, "rank_scale"), event, neighbors, "rank_scale") / _PARTS
+
+
+def _check_parts(probability: float, owner: str) -> int:
+    parts = round(check_real(probability, "probability", owner, above=0, below=1) * _PARTS)
+    return min(max(parts, 1), _PARTS - 1)
+
+
+def _scale_in_parts(parts: int, event: Event, neighbors: Neighbors | str, owner: str) -> float:
+    if not isinstance(event, Repeated):
+        raise InvalidParameter(owner, "event", "made by quantile_event", event)
+    sensitivity = rank_sensitivity(parts, parse_neighbors(neighbors, owner))
+    return scale_for(sensitivity**2, sensitivity, event.event, owner)
+
+
 def release_quantile(
     histogram: Integers,
     grid: NDArray[np.float64],
@@ -73,12 +90,10 @@ def release_quantile(
     secret = check_total(histogram, owner, ndim=1, name="histogram")
     if secret.size != points.size + 1:
         raise InvalidParameter(owner, "histogram", f"of length {points.size + 1}", f"length {secret.size}")
-    parts = min(max(round(check_real(probability, "probability", owner, above=0, below=1) * _PARTS), 1), _PARTS - 1)
-    relation = parse_neighbors(neighbors, owner)
+    parts = _check_parts(probability, owner)
     if not isinstance(event, Repeated) or event.count != search_steps(points.size):
         raise InvalidParameter(owner, "event", f"quantile_event(event, {points.size})", event)
-    sensitivity = rank_sensitivity(parts, relation)
-    scale = scale_for(sensitivity**2, sensitivity, event.event, owner)
+    scale = _scale_in_parts(parts, event, neighbors, owner)
     law = normal_law() if isinstance(event.event, Gaussian) else exponential_law()
     stream = noise.begin(event)
     deviates = ExtensibleDeviates(law, event.count, 1, stream)

@@ -1,0 +1,63 @@
+"""The `hushrank` command: one file per subcommand, loaded when it is called."""
+
+import importlib
+import sys
+
+import click
+
+from hushrank import __version__
+from hushrank.exceptions import BudgetExceeded, HushrankError
+
+# Name -> (one-line help, module); the module has a `command`. Heavy imports wait until a command runs.
+COMMANDS = {
+    "demo": ("Release a private covariance of built-in data and print a table.", "hushrank.cli.demo"),
+    "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
+}
+
+BAD_INPUT, BUDGET_REFUSED = 2, 3
+
+
+class LazyGroup(click.Group):
+    """A click group whose commands live in modules that are imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][1]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (text, _) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="hushrank")
+def cli() -> None:
+    """Differentially private low-rank matrix learning.
+
+    Learn low-rank structure from personal data and publish it with a guarantee that holds for every data set.
+
+    \b
+    Start here:
+      hushrank demo                                       a first result, in seconds
+      hushrank plan gram --columns 64 --row-norm 1 --epsilon 1
+                                                          what a private covariance would cost
+
+    Exit codes: 0 done, 2 bad input (one line on stderr), 3 the budget was refused.
+    """
+
+
+def main() -> None:
+    """Entry point: hushrank errors become one line on stderr and an exit code."""
+    try:
+        cli.main(prog_name="hushrank")
+    except BudgetExceeded as error:
+        click.echo(f"hushrank: {error}", err=True)
+        sys.exit(BUDGET_REFUSED)
+    except HushrankError as error:
+        click.echo(f"hushrank: {error}", err=True)
+        sys.exit(BAD_INPUT)

@@ -1,0 +1,19 @@
+"""Metrics on matrices whose answers are known."""
+
+import numpy as np
+import pytest
+
+from hushrank.evaluation.metrics import captured_variance, relative_spectral_error
+
+
+def test_relative_spectral_error():
+    true = np.diag([4.0, 1.0])
+    assert relative_spectral_error(true, true) == 0.0
+    assert relative_spectral_error(np.diag([4.0, 3.0]), true) == pytest.approx(0.5)
+
+
+def test_captured_variance():
+    true = np.diag([5.0, 3.0, 1.0])
+    assert captured_variance(true, true, 2) == pytest.approx(1.0)
+    assert captured_variance(np.diag([0.0, 1.0, 2.0]), true, 2) == pytest.approx(4.0 / 8.0)
+    assert captured_variance(-true, true, 1) == pytest.approx(1.0 / 5.0)

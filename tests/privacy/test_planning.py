@@ -1,0 +1,79 @@
+"""A plan says what the release will do: same event, same scales, and a guarantee within the budget."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Gaussian, Pure, Repeated
+from hushrank.privacy.guarantee import Budget
+from hushrank.privacy.mechanisms.counts import release_counts
+from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
+from hushrank.privacy.mechanisms.quantile import release_quantile
+from hushrank.privacy.mechanisms.vector import release_vector, vector_lattice
+from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector
+
+BUDGETS = [Budget(0.5), Budget(0.5, neighbors="add_remove"), Budget(0.5, 1e-6), Budget(2.0, 1e-3, unit="user")]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_executed_events_are_the_planned_ones_and_stay_within_the_budget(budget):
+    plans = [
+        plan_vector(budget, 2.0),
+        plan_gram(budget, 2.0, 3),
+        plan_counts(budget, 4),
+        plan_quantile(budget, 0.3, 9),
+    ]
+    noise = NoiseSource()
+    release_vector(np.zeros(3, np.int64), vector_lattice(2.0, plans[0].event, budget.neighbors), noise)
+    release_gram(np.zeros((3, 3), np.int64), gram_lattice(2.0, plans[1].event, budget.neighbors), noise)
+    release_counts(np.zeros(4, np.int64), plans[2].event, noise, budget.neighbors)
+    release_quantile(np.zeros(10, np.int64), np.arange(9.0), 0.3, plans[3].event, noise, budget.neighbors)
+    assert noise.executed == tuple(plan.event for plan in plans)
+    for plan in plans:
+        given = plan.guarantee
+        assert 0.999 * budget.epsilon < given.epsilon <= budget.epsilon
+        assert (given.delta, given.neighbors, given.unit) == (budget.delta, budget.neighbors, budget.unit)
+        assert given.numerics == "exact" and given.event == plan.event
+        assert json.loads(json.dumps(plan.to_dict())) == plan.to_dict()
+
+
+def test_scales_of_pure_releases():
+    budget = Budget(0.5)
+    assert plan_vector(budget, 2.0).scales == {"Laplace scale of an entry": pytest.approx(8.0, rel=1e-9)}
+    gram = plan_gram(budget, 2.0, 10).scales
+    assert gram["Wishart scale C"] == pytest.approx(8.0, rel=1e-5)
+    assert gram["standard deviation off the diagonal"] == pytest.approx(8.0 * math.sqrt(22), rel=1e-5)
+    assert gram["standard deviation on the diagonal"] == pytest.approx(8.0 * math.sqrt(44), rel=1e-5)
+    assert plan_counts(budget, 10, max_cells=2).scales == {"Laplace scale of a count": 8.0}
+    assert plan_quantile(budget, 0.5, 8).scales == {
+        "Laplace scale of a rank, each step (people)": pytest.approx(6.0, rel=1e-9)
+    }
+
+
+def test_scales_of_gaussian_releases():
+    budget = Budget(0.5, 1e-6)
+    multiplier = plan_vector(budget, 2.0).event.noise_multiplier
+    assert plan_vector(budget, 2.0).scales["standard deviation of an entry"] == pytest.approx(4 * multiplier, rel=1e-9)
+    nonnegative = plan_vector(budget, 2.0, nonnegative=True).scales["standard deviation of an entry"]
+    assert nonnegative == pytest.approx(8**0.5 * multiplier, rel=1e-9)
+    gram = plan_gram(budget, 2.0, 10).scales
+    assert gram["standard deviation off the diagonal"] == pytest.approx(4 * multiplier, rel=1e-8)
+    assert gram["standard deviation on the diagonal"] == pytest.approx(32**0.5 * multiplier, rel=1e-8)
+    assert plan_counts(budget, 10).scales["standard deviation of a count"] == pytest.approx(2**0.5 * multiplier)
+    rank = plan_quantile(budget, 0.5, 16).scales["standard deviation of a rank, each step (people)"]
+    assert rank == pytest.approx(2 * multiplier)
+
+
+def test_the_event_follows_from_delta():
+    assert isinstance(plan_vector(Budget(1.0), 1.0).event, Pure)
+    assert isinstance(plan_gram(Budget(1.0, 1e-6), 1.0, 3).event, Gaussian)
+    assert plan_quantile(Budget(1.0), 0.5, 256).event == Repeated(Pure(0.125), 8)
+
+
+def test_bad_shapes_are_refused():
+    with pytest.raises(InvalidParameter, match="n_features of plan_gram must be an integer >= 1"):
+        plan_gram(Budget(1.0), 1.0, 0)

@@ -1,0 +1,97 @@
+"""The shape of the project: imports point one way, and every source file has its test."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE, TESTS = ROOT / "src" / "hushrank", ROOT / "tests"
+
+# Layer -> layers it may import. A layer may always import itself. From the architecture of the project.
+ARROWS = {
+    "cli": {"estimators", "evaluation", "privacy", "engine", "validation", "report", "exceptions", "__init__"},
+    "report": {"estimators", "evaluation", "privacy"},
+    "estimators": {"base", "engine", "orbit", "linalg", "privacy", "evaluation.bounds"},
+    "checks": {"base", "privacy", "evaluation"},
+    "base": {"privacy", "validation", "engine", "exceptions"},
+    "engine": {"linalg", "exceptions"},
+    "orbit": {"linalg", "privacy.noise", "exceptions"},
+    "evaluation": {"linalg", "privacy"},
+    "privacy": {"exceptions"},
+    "validation": {"exceptions"},
+    "linalg": set(),
+    "exceptions": set(),
+    "__main__": {"cli"},
+    "__init__": {"base", "estimators", "engine", "privacy", "evaluation", "exceptions"},
+}
+
+
+def modules():
+    return sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
+
+
+def layer_of(path):
+    return path.parts[0].removesuffix(".py")
+
+
+def imported_names(path):
+    """Dotted names below hushrank that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse((SOURCE / path).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_allowed(layer, name):
+    """Whether `layer` may import the dotted name inside hushrank."""
+    inside = name.removeprefix("hushrank").removeprefix(".")
+    target = inside.split(".")[0]
+    if target == layer:
+        return True
+    if not (SOURCE / target).is_dir() and not (SOURCE / f"{target}.py").exists():
+        target = inside = "__init__"  # a name defined in the package itself, such as __version__
+    return any(inside == allowed or inside.startswith(f"{allowed}.") for allowed in ARROWS[layer])
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_imports_follow_the_arrows(path):
+    wrong = [n for n in imported_names(path) if n.split(".")[0] == "hushrank" and not is_allowed(layer_of(path), n)]
+    assert wrong == []
+
+
+def test_a_wrong_arrow_is_noticed():
+    assert not is_allowed("linalg", "hushrank.privacy.events")
+    assert not is_allowed("privacy", "hushrank.linalg.lattice.integer_gram")
+    assert not is_allowed("orbit", "hushrank.privacy.events.Pure")
+    assert is_allowed("orbit", "hushrank.privacy.noise.continuous.uniforms")
+    assert is_allowed("cli", "hushrank.__version__")
+
+
+def imported_packages(path):
+    return {name.split(".")[0] for name in imported_names(path)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_two_seams_hold(path):
+    """Only privacy/noise makes randomness, only base.py and synthetic.py touch scikit-learn."""
+    text = (SOURCE / path).read_text()
+    synthetic = path == Path("evaluation/synthetic.py")
+    if path.parts[:2] != ("privacy", "noise") and not synthetic:
+        assert not {"random", "secrets", "cryptography"} & imported_packages(path)
+        assert "np.random" not in text and "numpy.random" not in text and "urandom" not in text
+    if path != Path("base.py") and not synthetic:
+        assert "sklearn" not in imported_packages(path)
+
+
+def test_tests_mirror_sources():
+    sources = {path for path in modules() if path.name not in ("__init__.py", "__main__.py")}
+    expected = {path.with_name(f"test_{path.name}") for path in sources}
+    found = {path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path("test_layout.py")}
+    assert found == expected
+
+
+def test_importing_the_package_does_no_work():
+    assert imported_packages(Path("__init__.py")) <= {"hushrank"}
