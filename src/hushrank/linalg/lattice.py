@@ -1,0 +1,248 @@
+"""Exact sums over people: integer Gram matrices, totals and histograms.
+
+Every contribution is an integer (`hushrank.linalg.quantize`), so a sum has the same bits for any order of the
+rows, any size of the blocks, any number of threads and any split into parts that are added later. Matrix products
+come from the float64 BLAS: a block holds so few rows that every partial sum is an integer of magnitude at most
+2^53, which float64 represents, whatever the order of summation. Blocks are added in int64, modulo 2^64.
+"""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushrank.linalg.quantize import (
+    LARGEST_BOUND,
+    ROWS_PER_BLOCK,
+    FloatArray,
+    check_integer,
+    check_norm_bound,
+    check_rows,
+    compiled,
+    quantize_block,
+    quantize_rows,
+    quantize_rows_l1,
+    row_blocks,
+    row_width,
+)
+
+__all__ = [
+    "check_integer_products",
+    "integer_gram",
+    "integer_gram_complex",
+    "integer_histogram",
+    "integer_total",
+    "quantize_rows",
+    "quantize_rows_l1",
+]
+
+IntegerArray = NDArray[np.int64]
+
+_EXACT_IN_FLOAT = 2**53
+
+
+def integer_gram(
+    X: ArrayLike,
+    norm_bound: float,
+    squared_bound: int,
+    rows_per_block: int = ROWS_PER_BLOCK,
+) -> IntegerArray:
+    """Sum of y y^T over the rows y of `quantize_rows(X, norm_bound, squared_bound)`, exactly.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Real rows in any memory layout; read block by block, never copied as a whole.
+    norm_bound : float
+        Euclidean norm to which longer rows are shortened.
+    squared_bound : int
+        Largest squared norm of an integer row, between 1 and 2^48.
+    rows_per_block : int
+        Most rows quantized and multiplied at a time; it changes time and memory, never the result.
+
+    Returns
+    -------
+    total : ndarray of shape (n_features, n_features)
+        Symmetric int64 matrix in units of `norm_bound`^2 / `squared_bound`. Sums beyond int64 wrap modulo 2^64;
+        there are none up to 2^63 / `squared_bound` rows.
+
+    Examples
+    --------
+    >>> integer_gram([[0.6, 0.8], [-0.8, 0.6]], norm_bound=1.0, squared_bound=25)
+    array([[25,  0],
+           [ 0, 25]])
+    """
+    rows = check_rows(X, "X", "integer_gram", kinds="biuf")
+    return _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram")
+
+
+def integer_gram_complex(
+    X: ArrayLike,
+    norm_bound: float,
+    squared_bound: int,
+    rows_per_block: int = ROWS_PER_BLOCK,
+) -> tuple[IntegerArray, IntegerArray]:
+    """Sum of y y^* over complex quantized rows: entry (j, k) is the sum of y_j conj(y_k).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Complex rows; the other parameters are those of `integer_gram`.
+    norm_bound : float
+        Euclidean norm to which longer rows are shortened.
+    squared_bound : int
+        Largest squared norm of an integer row, between 1 and 2^48.
+    rows_per_block : int
+        Most rows quantized and multiplied at a time.
+
+    Returns
+    -------
+    real, imaginary : ndarrays of shape (n_features, n_features)
+        Symmetric and antisymmetric int64 matrices in units of `norm_bound`^2 / `squared_bound`.
+
+    Examples
+    --------
+    >>> integer_gram_complex([[0.6, 0.8j]], norm_bound=1.0, squared_bound=25)
+    (array([[ 9,  0],
+           [ 0, 16]]), array([[  0, -12],
+           [ 12,   0]]))
+    """
+    rows = check_rows(X, "X", "integer_gram_complex", kinds="c")
+    joint = _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram_complex")
+    # Rows (a, b) of y = a + ib: Re y y^* = a a^T + b b^T, Im y y^* = b a^T - a b^T.
+    d = rows.shape[1]
+    return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
+
+
+def integer_total(Y: ArrayLike) -> IntegerArray:
+    """Sum of quantized rows, exactly.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_features)
+        Integers of magnitude below 2^53, as `quantize_rows` and `quantize_rows_l1` return them.
+
+    Returns
+    -------
+    total : ndarray of shape (n_features,)
+        Column sums in int64, modulo 2^64.
+
+    Examples
+    --------
+    >>> integer_total([[3.0, -4.0], [5.0, 0.0]])
+    array([ 8, -4])
+    """
+    rows = check_rows(Y, "Y", "integer_total", kinds="biuf")
+    total = np.zeros(rows.shape[1], np.int64)
+    for _, block in row_blocks(rows, ROWS_PER_BLOCK):
+        if not _add_rows(block, total):
+            raise ValueError("Y of integer_total must hold integers of magnitude below 2^53; got other values.")
+    return total
+
+
+def integer_histogram(values: ArrayLike, grid: ArrayLike) -> IntegerArray:
+    """Count the values in each cell between neighboring grid points.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        Real numbers; those that are not finite are counted as well, NaN in the last cell.
+    grid : array-like of shape (n_points,)
+        Finite, strictly increasing.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_points + 1,)
+        Entry j counts the values v with grid[j - 1] < v <= grid[j]; entry 0 those up to grid[0], the last entry
+        those above grid[-1].
+
+    Examples
+    --------
+    >>> integer_histogram([0.0, 0.5, 1.0, 7.0, float("nan")], grid=[0.0, 1.0])
+    array([1, 2, 2])
+    """
+    owner = "integer_histogram"
+    points = _check_vector(grid, "grid", owner).astype(np.float64)
+    if not (points.size and np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
+        shown = np.array2string(points, threshold=6, separator=", ")
+        raise ValueError(f"grid of {owner} must be finite, strictly increasing and not empty; got {shown}.")
+    cells = np.searchsorted(points, _check_vector(values, "values", owner), side="left")  # NaN sorts last
+    return np.bincount(cells, minlength=points.size + 1).astype(np.int64, copy=False)
+
+
+@cache
+def check_integer_products() -> None:
+    """Raise RuntimeError unless the BLAS multiplies integer matrices exactly up to totals of 2^53.
+
+    Reduced-precision or Strassen-like products would not; the Gram functions check once, before the first product.
+    """
+    for n_rows, n_columns in ((32, 1), (1, 7), (17, 33), (1027, 37), (515, 130)):
+        top = math.isqrt(_EXACT_IN_FLOAT // n_rows)
+        i, j = np.ogrid[:n_rows, :n_columns]
+        magnitudes = top - (7919 * i + 104729 * j + i * j) % 1000
+        integers = np.where((i + j * j) % 3 == 0, -magnitudes, magnitudes).astype(np.int64)
+        product = np.empty((n_columns, n_columns))
+        _multiply(integers.astype(np.float64), product)
+        if not np.array_equal(product, integers.T @ integers):  # int64 products never go through the BLAS
+            raise RuntimeError("the installed BLAS does not multiply integer float64 matrices exactly.")
+
+
+def _sum_products(
+    X: NDArray[Any],
+    norm_bound: float,
+    squared_bound: int,
+    rows_per_block: int,
+    owner: str,
+) -> IntegerArray:
+    """Sum of y y^T over quantized rows y, complex rows as (real parts, imaginary parts)."""
+    norm_bound = check_norm_bound(norm_bound, owner)
+    squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
+    rows_per_block = check_integer(rows_per_block, "rows_per_block", owner, LARGEST_BOUND)
+    check_integer_products()
+    # |sum of y_j y_k| <= rows * squared_bound <= 2^53 for every partial sum of a product.
+    rows = min(rows_per_block, _EXACT_IN_FLOAT // squared_bound, max(X.shape[0], 1))
+    width = row_width(X)
+    quantized, product = np.empty((rows, width)), np.empty((width, width))
+    total = np.zeros((width, width), np.int64)
+    for _, block in row_blocks(X, rows):
+        Y = quantized[: len(block)]
+        quantize_block(block, norm_bound, float(squared_bound), 2, Y)
+        _multiply(Y, product)
+        _add_integers(product, total)
+    return total
+
+
+def _multiply(Y: FloatArray, product: FloatArray) -> None:
+    """Fill `product` with Y^T Y; NumPy recognizes the shared operand and computes one triangle."""
+    np.matmul(Y.T, Y, out=product)
+
+
+@compiled
+def _add_integers(product: FloatArray, total: IntegerArray) -> None:
+    """Add a matrix of integers held as float64 to an int64 matrix."""
+    for i in range(product.shape[0]):
+        for j in range(product.shape[1]):
+            total[i, j] += np.int64(product[i, j])
+
+
+@compiled
+def _add_rows(Y: FloatArray, total: IntegerArray) -> bool:
+    """Add the rows of Y to `total`; stop and return False at a value that is no integer below 2^53."""
+    for i in range(Y.shape[0]):
+        for j in range(Y.shape[1]):
+            value = Y[i, j]
+            if not abs(value) < 2.0**53 or value != np.rint(value):
+                return False
+            total[j] += np.int64(value)
+    return True
+
+
+def _check_vector(values: ArrayLike, name: str, owner: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        raise ValueError(
+            f"{name} of {owner} must be a vector of real numbers; got {array.dtype} of shape {array.shape}."
+        )
+    return array

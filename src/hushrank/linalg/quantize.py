@@ -1,0 +1,260 @@
+"""Rows as integer vectors whose norm bound is checked in integers.
+
+A row x of norm at most `norm_bound` becomes y = rint(x / step), the step chosen so that `norm_bound` is the
+integer bound; longer rows are first shortened to `norm_bound`. If rounding pushes y over the integer bound,
+x / step is truncated toward zero instead. Each row is mapped alone, by a kernel whose order of operations is
+fixed, so a row has the same bits in every block, on every thread and in every memory layout.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+LARGEST_BOUND = 2**48
+ROWS_PER_BLOCK = 2048
+
+# A smaller sum of squares has lost digits to underflow; such rows are rescaled first.
+_SMALLEST_SUM = 2.0**-900
+
+
+def compiled(function: Kernel) -> Kernel:
+    """Compile without fastmath, so that every float operation happens as written; runs without the GIL."""
+    return cast(Kernel, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+
+
+def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, out: FloatArray | None = None) -> FloatArray:
+    """Round rows to integer vectors of squared Euclidean norm at most `squared_bound`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Real or complex rows. A row with an entry that is not finite becomes zero.
+    norm_bound : float
+        Euclidean norm that becomes sqrt(`squared_bound`) integer units; longer rows are shortened to it.
+    squared_bound : int
+        Largest squared norm of an integer row, between 1 and 2^48.
+    out : ndarray of shape (n_samples, width), optional
+        C-contiguous float64 array to fill, apart from `X` in memory.
+
+    Returns
+    -------
+    Y : ndarray of shape (n_samples, width)
+        Integers as float64, in units of `norm_bound` / sqrt(`squared_bound`). The width is n_features for
+        real rows and 2 n_features for complex ones, real parts before imaginary parts.
+
+    Examples
+    --------
+    >>> quantize_rows([[0.6, 0.8], [3.0, -4.0], [0.0, float("nan")]], norm_bound=1.0, squared_bound=25)
+    array([[ 3.,  4.],
+           [ 3., -4.],
+           [ 0.,  0.]])
+    """
+    owner = "quantize_rows"
+    rows = check_rows(X, "X", owner)
+    norm_bound = check_norm_bound(norm_bound, owner)
+    squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
+    Y = np.empty((rows.shape[0], row_width(rows))) if out is None else _check_out(out, rows, owner)
+    for start, block in row_blocks(rows, ROWS_PER_BLOCK):
+        quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)])
+    return Y
+
+
+def quantize_rows_l1(X: ArrayLike, norm_bound: float, integer_bound: int) -> FloatArray:
+    """Round rows to integer vectors whose absolute values sum to at most `integer_bound`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Real rows. A row with an entry that is not finite becomes zero.
+    norm_bound : float
+        Sum of absolute values that corresponds to `integer_bound`; rows of a larger sum are shortened to it.
+    integer_bound : int
+        Largest sum of absolute values of an integer row, between 1 and 2^48.
+
+    Returns
+    -------
+    Y : ndarray of shape (n_samples, n_features)
+        Integers as float64, in units of `norm_bound` / `integer_bound`.
+
+    Examples
+    --------
+    >>> quantize_rows_l1([[0.25, -0.75], [2.0, 6.0]], norm_bound=1.0, integer_bound=4)
+    array([[ 1., -3.],
+           [ 1.,  3.]])
+    """
+    owner = "quantize_rows_l1"
+    rows = check_rows(X, "X", owner, kinds="biuf")
+    norm_bound = check_norm_bound(norm_bound, owner)
+    integer_bound = check_integer(integer_bound, "integer_bound", owner, LARGEST_BOUND)
+    Y = np.empty(rows.shape)
+    for start, block in row_blocks(rows, ROWS_PER_BLOCK):
+        quantize_block(block, norm_bound, float(integer_bound), 1, Y[start : start + len(block)])
+    return Y
+
+
+def row_width(X: NDArray[Any]) -> int:
+    """Length of a row of `X` as real numbers."""
+    return int(X.shape[1]) * (2 if X.dtype.kind == "c" else 1)
+
+
+def row_blocks(X: NDArray[Any], rows_per_block: int) -> Iterator[tuple[int, FloatArray]]:
+    """Yield (first row, rows as C-contiguous float64), complex rows as real parts, then imaginary parts.
+
+    Blocks of an array that has this form already are views; others share one buffer, overwritten each time.
+    """
+    n_samples, n_features = X.shape
+    starts = range(0, n_samples, rows_per_block)
+    if X.dtype == np.float64 and X.flags.carray:
+        yield from ((start, X[start : start + rows_per_block]) for start in starts)
+        return
+    buffer = np.empty((min(rows_per_block, n_samples), row_width(X)))
+    for start in starts:
+        part = X[start : start + rows_per_block]
+        block = buffer[: len(part)]
+        with np.errstate(all="ignore"):  # signaling NaNs: entries may be anything
+            block[:, :n_features] = part.real
+            if X.dtype.kind == "c":
+                block[:, n_features:] = part.imag
+        yield start, block
+
+
+def check_rows(X: ArrayLike, name: str, owner: str, kinds: str = "biufc") -> NDArray[Any]:
+    """`X` as a two-dimensional array of one of the dtype `kinds`, at most double precision."""
+    array = np.asarray(X)
+    if array.dtype.kind not in kinds or array.dtype.itemsize > (16 if array.dtype.kind == "c" else 8):
+        wanted = {"biuf": "real numbers", "c": "complex numbers", "biufc": "real or complex numbers"}[kinds]
+        raise TypeError(f"{name} of {owner} must hold {wanted}, at most 64-bit; got {array.dtype}.")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"{name} of {owner} must have two dimensions and a column; got shape {array.shape}.")
+    return array
+
+
+def check_norm_bound(norm_bound: float, owner: str) -> float:
+    """`norm_bound` as a float, if it is positive and finite."""
+    try:
+        value = float(norm_bound) if isinstance(norm_bound, Real) else math.nan
+    except OverflowError:
+        value = math.inf
+    if isinstance(norm_bound, bool) or not 0 < value < math.inf:
+        raise ValueError(f"norm_bound of {owner} must be a positive finite number; got {norm_bound!r}.")
+    return value
+
+
+def check_integer(value: int, name: str, owner: str, largest: int) -> int:
+    """`value` as an int, if it is an integer between 1 and `largest`, a power of two."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= largest:
+        top = f"2^{largest.bit_length() - 1}"
+        raise ValueError(f"{name} of {owner} must be an integer between 1 and {top}; got {value!r}.")
+    return int(value)
+
+
+def _check_out(out: FloatArray, X: NDArray[Any], owner: str) -> FloatArray:
+    shape = (X.shape[0], row_width(X))
+    is_array = isinstance(out, np.ndarray)
+    if not is_array or out.dtype != np.float64 or out.shape != shape or not out.flags.carray:
+        got = f"{out.dtype} {out.shape}" if is_array else type(out).__name__
+        raise ValueError(f"out of {owner} must be a writable C-contiguous float64 array {shape}; got {got}.")
+    if np.may_share_memory(out, X):
+        raise ValueError(f"out of {owner} must be apart from X in memory; got overlapping arrays.")
+    return out
+
+
+@compiled
+def _power_sum(X: FloatArray, i: int, power: int) -> float:
+    """Sum of |X[i, j]|^power for power 1 or 2, in a fixed order that four lanes can share."""
+    s0 = s1 = s2 = s3 = 0.0
+    n_features = X.shape[1]
+    whole = n_features - n_features % 4
+    if power == 2:
+        for j in range(0, whole, 4):
+            s0 += X[i, j] * X[i, j]
+            s1 += X[i, j + 1] * X[i, j + 1]
+            s2 += X[i, j + 2] * X[i, j + 2]
+            s3 += X[i, j + 3] * X[i, j + 3]
+        for j in range(whole, n_features):
+            s0 += X[i, j] * X[i, j]
+    else:
+        for j in range(0, whole, 4):
+            s0 += abs(X[i, j])
+            s1 += abs(X[i, j + 1])
+            s2 += abs(X[i, j + 2])
+            s3 += abs(X[i, j + 3])
+        for j in range(whole, n_features):
+            s0 += abs(X[i, j])
+    return (s0 + s2) + (s1 + s3)
+
+
+@compiled
+def _largest_magnitude(X: FloatArray, i: int) -> float:
+    """Largest |X[i, j]|, or 0 if an entry of the row is not finite."""
+    largest = 0.0
+    for j in range(X.shape[1]):
+        magnitude = abs(X[i, j])
+        if not magnitude < math.inf:
+            return 0.0
+        largest = max(largest, magnitude)
+    return largest
+
+
+@compiled
+def _norm(total: float, power: int) -> float:
+    return math.sqrt(total) if power == 2 else total
+
+
+@compiled
+def _round_row(
+    X: FloatArray, i: int, total: float, norm_bound: float, limit: float, power: int, Y: FloatArray, k: int
+) -> None:
+    """Write row i of X, whose power sum is `total`, to row k of Y as integers.
+
+    A float sum of squared (or absolute) integers is at most limit <= 2^48 only if the exact sum is: float
+    addition is monotone, so the sum is exact or has passed 2^53. The comparisons thus decide in integers.
+
+    Finite rows never reach the last branch. With slack = (n_features + 16) 2^-52 the computed norm is right
+    to a factor 1 +- slack/2, hence the norm of factor * x is at most (1 + 2 slack) times that of a longest
+    integer row; the second factor makes it smaller than that norm by slack/2, more than the remaining
+    roundings add, and truncation shortens every entry.
+    """
+    n_features = X.shape[1]
+    slack = (n_features + 16) * 2.0**-52
+    norm = _norm(total, power)
+    # A row too long by no more than rounding error keeps its scale: integers in, the same integers out.
+    factor = _norm(limit, power) / (norm if norm > norm_bound * (1 + slack) else norm_bound)
+    for j in range(n_features):
+        Y[k, j] = np.rint(X[i, j] * factor)
+    integer_total = _power_sum(Y, k, power)
+    if integer_total > limit:
+        factor *= 1 - 3 * slack
+        for j in range(n_features):
+            Y[k, j] = np.trunc(X[i, j] * factor)
+        integer_total = _power_sum(Y, k, power)
+    if not integer_total <= limit:
+        Y[k, :] = 0.0
+
+
+@compiled
+def quantize_block(X: FloatArray, norm_bound: float, limit: float, power: int, Y: FloatArray) -> None:
+    """Fill Y with the rows of X as integers, sum |y_j|^power <= limit; both C-contiguous, power 1 or 2."""
+    scratch = np.empty((1, X.shape[1]))
+    for i in range(X.shape[0]):
+        total = _power_sum(X, i, power)
+        if _SMALLEST_SUM < total < math.inf:
+            _round_row(X, i, total, norm_bound, limit, power, Y, i)
+            continue
+        largest = _largest_magnitude(X, i)
+        if largest == 0.0:
+            Y[i, :] = 0.0
+            continue
+        # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
+        for j in range(X.shape[1]):
+            scratch[0, j] = X[i, j] / largest
+        total = _power_sum(scratch, 0, power)
+        _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)

@@ -1,0 +1,300 @@
+"""Exact sums: equal to Python integers, the same bits however the work is split, and bounded in every row."""
+
+import math
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from threadpoolctl import threadpool_limits
+
+from hushrank.linalg import lattice
+from hushrank.linalg.lattice import (
+    check_integer_products,
+    integer_gram,
+    integer_gram_complex,
+    integer_histogram,
+    integer_total,
+    quantize_rows,
+    quantize_rows_l1,
+)
+
+shapes = array_shapes(min_dims=2, max_dims=2, max_side=6)
+any_rows = arrays(np.float64, shapes, elements=st.floats() | st.floats(-2, 2))
+squared_bounds = st.sampled_from([1, 7, 25, 4**18 - 1, 4**18, 2**48 - 1, 2**48])
+
+
+def python_gram(Y):
+    """Sum of y y^T in Python integers."""
+    Y = Y.astype(np.int64).astype(object)
+    return (Y.T @ Y).tolist()
+
+
+def squared_frobenius(D):
+    return sum(int(v) ** 2 for v in D.ravel())
+
+
+def sample(n=5000, d=11, seed=0):
+    """Rows of many lengths, some clipped, some zero, some not finite."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.exp(2 * rng.standard_normal((n, 1)))
+    X[::17] = 0.0
+    X[5::101] *= 1e200
+    X[7::103, 0] = np.nan
+    return X
+
+
+FULL_ROWS = {25: (4, 2, 2, 1), 4**18 - 1: (262143, 723, 6, 39), 2**48 - 1: (16777215, 5791, 43, 130)}
+
+
+def orthogonal_pair(squared_bound):
+    """Two orthogonal integer rows whose squared norms are the bound."""
+    a, b, c, e = FULL_ROWS[squared_bound]
+    assert a * a + b * b + c * c + e * e == squared_bound
+    return np.array([a, b, c, e]), np.array([-b, a, -e, c])
+
+
+# Gram matrices are exact.
+
+
+@given(any_rows, squared_bounds)
+@settings(deadline=None)
+def test_gram_equals_python_integers(X, squared_bound):
+    Y = quantize_rows(X, 1.5, squared_bound)
+    total = integer_gram(X, 1.5, squared_bound)
+    assert total.dtype == np.int64 and total.tolist() == python_gram(Y)
+
+
+@pytest.mark.parametrize("squared_bound", FULL_ROWS)
+def test_gram_is_exact_where_one_float_product_would_round(squared_bound):
+    pair = np.array(orthogonal_pair(squared_bound), dtype=np.float64)
+    Y = np.repeat(pair, [613, 402], axis=0)
+    X = Y * (3.0 / math.sqrt(squared_bound))
+    expected = python_gram(Y)
+    assert integer_gram(X, 3.0, squared_bound).tolist() == expected
+    if squared_bound == 2**48 - 1:
+        assert (Y.T @ Y).tolist() != expected  # what a single block would give
+
+
+@pytest.mark.parametrize("squared_bound", [1, 25, 4**18, 2**44 + 1, 2**48])
+def test_no_float_product_holds_too_many_rows(squared_bound, monkeypatch):
+    lengths = []
+    multiply = lattice._multiply
+    monkeypatch.setattr(lattice, "_multiply", lambda Y, out: (lengths.append(len(Y)), multiply(Y, out)))
+    check_integer_products()
+    lengths.clear()
+    integer_gram(np.ones((3000, 2)), 1.0, squared_bound, rows_per_block=2500)
+    assert sum(lengths) == 3000
+    assert max(lengths) * squared_bound <= 2**53 and max(lengths) <= 2500
+
+
+def test_sums_beyond_int64_wrap():
+    X = np.ones((2**15, 1))  # n 2^48 passes 2^63 with the last row
+    assert integer_gram(X[1:], 1.0, 2**48).item() == 2**63 - 2**48
+    assert integer_gram(X, 1.0, 2**48).item() == -(2**63)
+
+
+def test_no_rows_give_zeros():
+    assert integer_gram(np.empty((0, 3)), 1.0, 25).tolist() == [[0] * 3] * 3
+    assert [m.tolist() for m in integer_gram_complex(np.empty((0, 1), complex), 1.0, 25)] == [[[0]], [[0]]]
+    assert integer_total(np.empty((0, 2))).tolist() == [0, 0]
+
+
+# The same bits however the work is split.
+
+
+@pytest.mark.parametrize("rows_per_block", [1, 2, 3, 7, 64, 1000, 10**6])
+@pytest.mark.parametrize("squared_bound", [4**18, 2**48])
+def test_block_size_does_not_matter(rows_per_block, squared_bound):
+    X = sample(2000)
+    expected = integer_gram(X, 3.0, squared_bound)
+    assert np.array_equal(integer_gram(X, 3.0, squared_bound, rows_per_block=rows_per_block), expected)
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=20)
+def test_order_and_split_of_the_rows_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X = sample(700, seed=seed)
+    expected = integer_gram(X, 3.0, 4**18)
+    shuffled = rng.permutation(X)
+    assert np.array_equal(integer_gram(shuffled, 3.0, 4**18), expected)
+    parts = np.array_split(shuffled, np.sort(rng.integers(0, 700, 4)))
+    assert np.array_equal(sum(integer_gram(part, 3.0, 4**18) for part in parts), expected)
+
+
+def test_blas_threads_do_not_matter():
+    X = sample(4000, d=150)
+    with threadpool_limits(limits=1, user_api="blas"):
+        expected = integer_gram(X, 3.0, 4**18)
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert np.array_equal(integer_gram(X, 3.0, 4**18), expected)
+
+
+def test_concurrent_calls_do_not_disturb_each_other():
+    X = sample(20_000, d=40)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda part: integer_gram(part, 3.0, 4**18, rows_per_block=100), (X[:7000], X[7000:]))
+    assert np.array_equal(first + second, integer_gram(X, 3.0, 4**18))
+
+
+def test_layout_does_not_matter_and_the_input_is_left_alone():
+    X = sample()
+    frozen = X.copy()
+    frozen.setflags(write=False)
+    expected = integer_gram(X, 3.0, 4**18)
+    for layout in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X[::-1], frozen):
+        assert np.array_equal(integer_gram(layout, 3.0, 4**18), expected)
+    assert X.tobytes() == frozen.tobytes()
+
+
+def test_rows_are_converted_block_by_block():
+    X = np.asfortranarray(np.ones((60_000, 40)))
+    integer_gram(X[:10], 1.0, 4**18)
+    tracemalloc.start()
+    integer_gram(X, 1.0, 4**18)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 10
+
+
+# One row changes the Gram matrix by no more than the bound.
+
+
+@given(any_rows, st.data(), squared_bounds)
+@settings(deadline=None)
+def test_replacing_or_adding_a_row_stays_within_the_bound(X, data, squared_bound):
+    other = X.copy()
+    other[0] = data.draw(arrays(np.float64, X.shape[1], elements=st.floats() | st.floats(-2, 2)))
+    total = integer_gram(X, 1.0, squared_bound)
+    assert squared_frobenius(total - integer_gram(other, 1.0, squared_bound)) <= 2 * squared_bound**2
+    assert squared_frobenius(total - integer_gram(X[1:], 1.0, squared_bound)) <= squared_bound**2
+
+
+@pytest.mark.parametrize("squared_bound", FULL_ROWS)
+def test_an_orthogonal_pair_attains_the_bound(squared_bound):
+    first, second = orthogonal_pair(squared_bound)
+    rest = sample(50, d=4)
+    step = 3.0 / math.sqrt(squared_bound)
+    one, other = (integer_gram(np.vstack([y * step, rest]), 3.0, squared_bound) for y in (first, second))
+    D = one - other
+    assert squared_frobenius(D) == 2 * squared_bound**2
+    D = D.astype(object)  # eigenvalues +-squared_bound, and no room for others in the Frobenius norm
+    assert (D @ first == squared_bound * first.astype(object)).all()
+    assert (D @ second == -squared_bound * second.astype(object)).all()
+    assert np.linalg.norm(D.astype(float), "nuc") == pytest.approx(2 * squared_bound, rel=1e-12)
+
+
+@given(shapes, st.integers(0, 2**32), squared_bounds)
+@settings(deadline=None)
+def test_complex_gram_equals_python_integers(shape, seed, squared_bound):
+    rng = np.random.default_rng(seed)
+    X, d = rng.standard_normal(shape) + 1j * rng.standard_normal(shape), shape[1]
+    Y = [[int(v) for v in row] for row in quantize_rows(X, 1.5, squared_bound)]
+    real, imaginary = integer_gram_complex(X, 1.5, squared_bound, rows_per_block=3)
+    for j in range(d):
+        for k in range(d):  # (a_j + i b_j)(a_k - i b_k)
+            assert real[j, k] == sum(y[j] * y[k] + y[d + j] * y[d + k] for y in Y)
+            assert imaginary[j, k] == sum(y[d + j] * y[k] - y[j] * y[d + k] for y in Y)
+    assert np.array_equal(imaginary, -imaginary.T)
+
+
+def test_complex_gram_approximates_the_float_one():
+    X = sample(500, d=6, seed=1)[:, :3] + 1j * sample(500, d=6, seed=2)[:, :3]
+    X = X[np.isfinite(X).all(axis=1) & (np.abs(X).max(axis=1) < 1e100)]
+    clipped = X * np.minimum(1, 3.0 / np.maximum(np.linalg.norm(X, axis=1), 1e-9))[:, np.newaxis]
+    real, imaginary = integer_gram_complex(X, 3.0, 4**20)
+    assert (real + 1j * imaginary) * (9 / 4**20) == pytest.approx(clipped.T @ clipped.conj(), abs=1e-2)
+
+
+# Totals and histograms.
+
+
+@given(any_rows, st.integers(1, 2**48))
+@settings(deadline=None)
+def test_totals_equal_python_integers(X, bound):
+    for Y in (quantize_rows(X, 1.0, bound), quantize_rows_l1(X, 1.0, bound)):
+        assert integer_total(Y).tolist() == [sum(int(v) for v in column) for column in Y.T]
+
+
+def test_totals_are_exact_beyond_float_and_in_any_order():
+    Y = np.tile([[2.0**48 - 1, 1.0], [2.0**47 + 2, -3.0]], (2501, 1))
+    expected = [2501 * (3 * 2**47 + 1), -2 * 2501]  # the first beyond 2^53
+    for rows in (Y, Y[::-1], np.asfortranarray(Y), Y.astype(np.int64)):
+        assert integer_total(rows).tolist() == expected
+
+
+@pytest.mark.parametrize("value", [0.5, math.nan, math.inf, 2.0**53, -(2.0**60)])
+def test_totals_of_other_numbers_are_refused(value):
+    with pytest.raises(ValueError, match=r"Y of integer_total must hold integers of magnitude below 2\^53"):
+        integer_total([[1.0, value]])
+
+
+@given(
+    arrays(np.float64, st.integers(0, 30), elements=st.floats() | st.sampled_from([-1.0, 0.0, 0.5])),
+    st.lists(st.sampled_from([-1.0, 0.0, 0.5]) | st.floats(-1e9, 1e9), min_size=1, max_size=6, unique=True),
+)
+@example(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0]), [0.0])
+def test_histogram_counts_half_open_cells(values, grid):
+    grid = sorted(grid)
+    edges = [-math.inf, *grid, math.inf]
+    expected = [sum(low < v <= high for v in values) for low, high in pairwise(edges)]
+    expected[0] += sum(v == -math.inf for v in values)
+    expected[-1] += sum(v != v for v in values)
+    assert integer_histogram(values, grid).tolist() == expected
+
+
+def test_unsuitable_grids_and_values_are_refused():
+    for grid in ([], [1.0, 1.0], [2.0, 1.0], [0.0, math.nan], [0.0, math.inf]):
+        with pytest.raises(ValueError, match=r"grid of integer_histogram must be finite, strictly increasing"):
+            integer_histogram([1.0], grid)
+    for values in ([[1.0]], [1j], ["a"], [None]):
+        with pytest.raises(ValueError, match=r"values of integer_histogram must be a vector of real numbers; got"):
+            integer_histogram(values, [0.0])
+
+
+# The guard and refusals.
+
+
+def single_precision(Y, product):
+    product[...] = Y.astype(np.float32).T @ Y.astype(np.float32)
+
+
+def last_bit_lost(Y, product):
+    product[...] = (Y.T @ Y) * (1 - 2.0**-52)
+
+
+@pytest.mark.parametrize("inexact", [single_precision, last_bit_lost])
+def test_an_inexact_product_is_refused(inexact, monkeypatch):
+    check_integer_products.cache_clear()
+    monkeypatch.setattr(lattice, "_multiply", inexact)
+    for _ in range(2):  # a failure is not remembered as a success
+        with pytest.raises(RuntimeError, match="does not multiply integer float64 matrices exactly"):
+            integer_gram(np.ones((2, 2)), 1.0, 25)
+
+
+@pytest.mark.parametrize("gram", [integer_gram, integer_gram_complex])
+def test_unsuitable_parameters_are_refused(gram):
+    X = np.ones((2, 2), complex if gram is integer_gram_complex else float)
+    name = gram.__name__
+    for bound in (0, 2**48 + 1, 4.0, True):
+        with pytest.raises(ValueError) as refusal:
+            gram(X, 1.0, bound)
+        assert str(refusal.value) == f"squared_bound of {name} must be an integer between 1 and 2^48; got {bound}."
+    with pytest.raises(ValueError, match=f"norm_bound of {name} must be a positive finite number; got -1.0"):
+        gram(X, -1.0, 25)
+    with pytest.raises(ValueError, match=f"rows_per_block of {name} must be an integer between 1 and"):
+        gram(X, 1.0, 25, rows_per_block=0)
+    with pytest.raises(ValueError, match=f"X of {name} must have two dimensions and a column"):
+        gram(X[0], 1.0, 25)
+
+
+def test_each_gram_refuses_the_other_numbers():
+    with pytest.raises(TypeError, match=r"X of integer_gram must hold real numbers, at most 64-bit; got complex128"):
+        integer_gram(np.ones((2, 2), complex), 1.0, 25)
+    with pytest.raises(TypeError, match=r"X of integer_gram_complex must hold complex numbers, .* got float64"):
+        integer_gram_complex(np.ones((2, 2)), 1.0, 25)
