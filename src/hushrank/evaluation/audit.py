@@ -17,7 +17,7 @@ def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: i
     Examples
     --------
     >>> round(epsilon_lower_bound(5000, 10_000, 2000, 10_000, confidence=0.99), 3)
-    0.845
+    0.839
     """
     low, high = _bounds(hits, trials, other_hits, other_trials, confidence)
     return max(0.0, math.log(low / high)) if low > 0 else 0.0

@@ -18,7 +18,7 @@ from hushrank.privacy.noise.lazy import LazyUniform, is_below
 from hushrank.privacy.noise.reference import draw_residual, finish_comparison, finish_selection
 
 BLOCK = 1 << 15  # words a pass: fits the cache
-_SPARE_WORDS = 4096
+_MOST_SPARE_WORDS = 4096
 MAX_EXPONENT = 50  # lattice exponents stay below the 54 digits a deviate has at hand
 
 Integers = NDArray[np.int64]
@@ -41,9 +41,11 @@ class RareDraw:
 class _Sampler:
     """Draws blocks of one law from one key stream, with the scratch space of the two passes."""
 
-    def __init__(self, law: Law, stream: Keystream, signed: bool) -> None:
+    def __init__(self, law: Law, stream: Keystream, signed: bool, n: int) -> None:
         self._law, self._stream, self._signed = law, stream, signed
-        self._residual = np.empty(BLOCK + 1, np.int64)
+        self._residual = np.empty(min(n, BLOCK) + 1, np.int64)
+        # Residual draws use 0.06 to 0.12 words a draw: a short call fetches few spare words.
+        self._n_spare = min(n // 8 + 64, _MOST_SPARE_WORDS)
         self._state = np.zeros(4, np.uint64)
         self._at = np.zeros(1, np.int64)
         self._spare = np.empty(0, np.uint64)
@@ -51,11 +53,12 @@ class _Sampler:
     def fill(self, out: Integers) -> list[RareDraw]:
         """Fill `out`, at most BLOCK long, and return the draws of the slow path (usually none)."""
         law, rare = self._law, []
-        n = kernels.serve_table(self._stream.words(out.size), law.table, self._signed, out, self._residual)
+        words = self._table_words(out.size)
+        n = kernels.serve_table(words, law.table, self._signed, out, self._residual)
         q = 0
         while q < n:
             if self._at[0] + 3 > self._spare.size:
-                self._spare, self._at[0] = self._stream.words(_SPARE_WORDS), 0
+                self._spare, self._at[0] = self._stream.words(self._n_spare), 0
             q = kernels.serve_residuals(
                 out, self._residual, q, n, self._spare, self._at,
                 law.thresholds, law.guide, law.gamma, 2.0**-law.cell_bits, law.is_normal, self._state,
@@ -67,6 +70,14 @@ class _Sampler:
                 rare.append(draw)
                 q += 1
         return rare
+
+    def _table_words(self, n: int) -> NDArray[np.uint64]:
+        """Words for the first pass; spare ones for the second are fetched along where none are left."""
+        if self._spare.size:
+            return self._stream.words(n)
+        words = self._stream.words(n + self._n_spare)
+        self._spare, self._at[0] = words[n:], 0
+        return words[:n]
 
     def _finish(self, index: int, negative: bool) -> RareDraw:
         """Finish the draw the kernel left open, exactly."""
@@ -93,7 +104,7 @@ def draw(law: Law, n: int, stream: Keystream, *, signed: bool = True) -> tuple[I
     A rare draw whose value does not fit is 0 in the array: use its `value`.
     """
     out, rare = np.empty(n, np.int64), []
-    sampler = _Sampler(law, stream, signed)
+    sampler = _Sampler(law, stream, signed, n)
     for start in range(0, n, BLOCK):
         for r in sampler.fill(out[start : start + BLOCK]):
             rare.append(RareDraw(start + r.index, r.value, r.digits, r.n_digits))
@@ -117,7 +128,8 @@ def _add(law: Law, total: Integers, exponent: int, stream: Keystream) -> None:
         raise ValueError(f"exponent must be between 0 and {MAX_EXPONENT}; got {exponent}")
     flat, shift = total.reshape(-1), law.bits - exponent
     half = 1 << (shift - 1)
-    sampler, block = _Sampler(law, stream, signed=True), np.empty(BLOCK, np.int64)
+    sampler = _Sampler(law, stream, True, flat.size)
+    block = np.empty(min(flat.size, BLOCK), np.int64)
     for start in range(0, flat.size, BLOCK):
         part = flat[start : start + BLOCK]
         noise = block[: part.size]
