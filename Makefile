@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format audit bench docs clean
+.PHONY: help demo test test-oldest lint format audit bench docs clean
+PYTEST := -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
 
 help:  ## Show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "hushrank needs Python 3.11 or newer on the PATH"; exit 2; }
@@ -21,7 +22,15 @@ demo: $(VENV)/.installed  ## Release a private covariance of built-in data and p
 	$(BIN)/hushrank demo
 
 test: $(VENV)/.installed  ## Run the whole test suite
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
+	$(ONE_THREAD) $(BIN)/python $(PYTEST)
+
+.venv-oldest/.installed: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/oldest.txt
+	touch $@
+
+test-oldest: .venv-oldest/.installed  ## Run the tests with the oldest supported dependencies
+	$(ONE_THREAD) .venv-oldest/bin/python $(PYTEST)
 
 lint: $(VENV)/.installed  ## Check style, spelling and types
 	$(BIN)/ruff check .
@@ -48,4 +57,4 @@ docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs
 	$(BIN)/sphinx-build -q -W -b html docs build/docs
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .venv-oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

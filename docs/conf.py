@@ -11,3 +11,16 @@ html_theme_options = {"description": "Private low-rank matrix learning with exac
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 exclude_patterns = ["_build"]
+
+
+def show_as_written(app, what, name, obj, options, lines):
+    """Docstrings are plain text: module docstrings are shown verbatim, and norms |x| are not substitutions."""
+    if what == "module":
+        lines[:] = ["::", "", *(f"   {line}" for line in lines), ""]
+    else:
+        lines[:] = [line.replace("|", r"\|") for line in lines]
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", show_as_written)
