@@ -1,0 +1,115 @@
+"""Budgets and guarantees validate, print everything they promise and travel through JSON."""
+
+import json
+import math
+import pickle
+
+import pytest
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Gaussian, NonPrivate, Pure, Repeated
+from hushrank.privacy.guarantee import (
+    Budget,
+    Guarantee,
+    Neighbors,
+    Unit,
+    parse_neighbors,
+    parse_unit,
+)
+
+
+def make_guarantee(**changes):
+    values = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "neighbors": "add_remove",
+        "unit": "user",
+        "event": Repeated(Gaussian(8.5), 4),
+        "numerics": "exact",
+    }
+    return Guarantee(**{**values, **changes})
+
+
+def test_budget_defaults_and_strings():
+    budget = Budget(1, 1e-6)
+    assert (budget.neighbors, budget.unit, budget.is_pure) == (Neighbors.REPLACE, Unit.ROW, False)
+    assert Budget(0.5).is_pure
+    assert Budget(1.0, 0.1, "add_remove", "rank1") == Budget(1.0, 0.1, Neighbors.ADD_REMOVE, Unit.RANK1)
+    assert [str(unit) for unit in Unit] == ["row", "user", "record", "entry", "rank1", "frobenius"]
+
+
+@pytest.mark.parametrize("reproducible", [False, True])
+@pytest.mark.parametrize("event", [Pure(0.5), Repeated(Gaussian(8.5), 4), NonPrivate()])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, math.inf])
+def test_guarantee_round_trips_through_json_and_pickle(event, epsilon, reproducible):
+    given = make_guarantee(event=event, epsilon=epsilon, reproducible=reproducible)
+    text = json.dumps(given.to_dict(), allow_nan=False)
+    assert Guarantee.from_dict(json.loads(text)) == given
+    assert pickle.loads(pickle.dumps(given)) == given
+
+
+@pytest.mark.parametrize("show", [str, repr])
+def test_guarantee_prints_everything(show):
+    shown = show(make_guarantee())
+    for part in ("epsilon=1", "delta=1e-06", "neighbors=add_remove", "unit=user", "numerics=exact"):
+        assert part in shown
+    assert "event=Repeated(event=Gaussian(noise_multiplier=8.5), count=4)" in shown
+    assert "reproducible=False" in shown
+    assert "released" not in shown.lower()
+
+
+@pytest.mark.parametrize("show", [str, repr])
+def test_reproducible_guarantee_warns(show):
+    shown = show(make_guarantee(reproducible=True))
+    assert "reproducible=True" in shown
+    assert "MUST NOT BE RELEASED: anyone who knows the seed can remove the noise" in shown
+
+
+@pytest.mark.parametrize("value", ["swap", "", None, 1, "REPLACE"])
+def test_unknown_relation_and_unit_list_the_choices(value):
+    with pytest.raises(InvalidParameter, match=r"^neighbors of fit must be one of 'replace', 'add_remove'"):
+        parse_neighbors(value, "fit")
+    choices = r"'row', 'user', 'record', 'entry', 'rank1', 'frobenius'"
+    with pytest.raises(InvalidParameter, match=rf"^unit of fit must be one of {choices}; got"):
+        parse_unit(value, "fit")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((0.0,), r"^epsilon of Budget must be a finite float > 0; got 0\.0\.$"),
+        ((math.inf,), r"^epsilon of Budget must be a finite float > 0; got inf\.$"),
+        ((1.0, 1.0), r"^delta of Budget must be a finite float >= 0 and < 1; got 1\.0\.$"),
+        ((1.0, -1e-9), r"^delta of Budget must be a finite float >= 0 and < 1; got"),
+        ((1.0, 0.0, "both"), r"^neighbors of Budget must be one of 'replace', 'add_remove'; got 'both'\.$"),
+        ((1.0, 0.0, "replace", "rows"), r"^unit of Budget must be one of 'row', 'user'"),
+    ],
+)
+def test_budget_refusals(values, message):
+    with pytest.raises(InvalidParameter, match=message):
+        Budget(*values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": -1.0}, r"^epsilon of Guarantee must be a finite float >= 0; got -1\.0\.$"),
+        ({"epsilon": math.nan}, r"^epsilon of Guarantee must be a finite float >= 0; got nan\.$"),
+        ({"delta": 1.0}, r"^delta of Guarantee must be a finite float >= 0 and < 1; got 1\.0\.$"),
+        ({"neighbors": "x"}, r"^neighbors of Guarantee must be one of"),
+        ({"unit": "x"}, r"^unit of Guarantee must be one of"),
+        ({"event": "x"}, r"^event of Guarantee must be made of Gaussian"),
+        ({"numerics": "x"}, r"^numerics of Guarantee must be 'exact' or 'idealized'; got 'x'\.$"),
+        ({"reproducible": 1}, r"^reproducible of Guarantee must be True or False; got 1\.$"),
+    ],
+)
+def test_guarantee_refusals(changes, message):
+    with pytest.raises(InvalidParameter, match=message):
+        make_guarantee(**changes)
+
+
+def test_description_with_missing_or_unknown_entries_is_refused():
+    description = make_guarantee().to_dict()
+    for wrong in ({**description, "note": 1}, {"epsilon": 1.0}, None):
+        with pytest.raises(InvalidParameter, match=r"^description of Guarantee must be a dict of delta"):
+            Guarantee.from_dict(wrong)
