@@ -49,7 +49,7 @@ def test_a_worst_pair_attains_the_sensitivity(neighbors):
     change = np.outer(y, y)
     if neighbors is Neighbors.REPLACE:
         change = change - np.outer(np.roll(y, 4), np.roll(y, 4))
-    size = np.linalg.norm(change * lattice.step, "fro")
+    size = np.linalg.norm(change * lattice.step)
     assert size == pytest.approx(second_moment_frobenius_sensitivity(2.5, neighbors), rel=1e-12)
     assert size / (math.sqrt(2) * lattice.scale) == pytest.approx(1 / 1.7, rel=1e-8)
 
