@@ -17,5 +17,7 @@ def power_law_rows(n_samples: int, n_features: int, *, seed: int) -> NDArray[np.
     """Rows of N(0, diag(1/i)), rotated at random and shortened to unit norm where they are longer."""
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
-    X = rng.standard_normal((n_samples, n_features)) / np.sqrt(np.arange(1, n_features + 1)) @ rotation.T
-    return X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    X: NDArray[np.float64] = rng.standard_normal((n_samples, n_features)) / np.sqrt(np.arange(1, n_features + 1))
+    X = X @ rotation.T
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    return X
