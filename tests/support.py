@@ -4,6 +4,7 @@ Every statistical assertion rejects at p < FALSE_ALARM. The suite makes fewer th
 code fails by chance with probability below 500 * 1e-9 < 1e-6. Keys are fresh in every run and nothing is retried.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -56,3 +57,11 @@ def four_squares(n):
             if c * c + d * d == rest:
                 return [a, b, c, d]
     raise AssertionError("not reached for the bounds of the tests")
+
+
+def plant(lattice, **fields):
+    """A copy of a frozen lattice with fields its own check would refuse: a bug planted on purpose."""
+    planted = object.__new__(type(lattice))
+    for field in dataclasses.fields(lattice):
+        object.__setattr__(planted, field.name, fields.get(field.name, getattr(lattice, field.name)))
+    return planted

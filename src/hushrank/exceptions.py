@@ -1,4 +1,4 @@
-"""Every error hushrank raises on purpose, in one place."""
+"""Errors with a meaning of their own. Plain functions on arrays (linalg) raise ValueError and TypeError."""
 
 from typing import Any
 

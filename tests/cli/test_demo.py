@@ -17,6 +17,6 @@ def test_the_table_is_complete_and_errors_fall_with_epsilon():
         assert (float(row[0]), float(row[1])) == (budget.epsilon, budget.delta)
         assert row[2] == ("Wishart" if budget.is_pure else "Gaussian")
     errors = [float(row[4]) for row in cells]
-    # Four times the budget divides the noise by four: the order cannot turn by chance.
-    assert errors[0] > errors[2] > errors[8] and errors[4] > errors[6] > 0.9 * errors[8]
+    # Four times the budget divides the noise by four; the clipping error in the last line is the floor of all.
+    assert errors[0] > errors[2] > errors[8] and errors[4] > errors[6] > 0.6 * errors[8]
     assert "Next:" in result.output

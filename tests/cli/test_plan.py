@@ -44,7 +44,7 @@ def test_text_shows_event_scales_and_guarantee(line, plan):
 
 @pytest.mark.parametrize(
     "line",
-    ["gram --columns 0 --row-norm 1 --epsilon 1", "vector --norm nan --epsilon 1", "counts --cells 3 --epsilon 0"],
+    ["gram --columns 2 --row-norm 0 --epsilon 1", "vector --norm nan --epsilon 1", "counts --cells 3 --epsilon 0"],
 )
 def test_bad_numbers_raise_the_library_error(line):
     result = CliRunner().invoke(command, line.split())

@@ -18,7 +18,8 @@ from hushrank.linalg.lattice import (
     integer_gram,
     integer_gram_complex,
     integer_histogram,
-    integer_total,
+    integer_sum,
+    integer_sum_l1,
     quantize_rows,
     quantize_rows_l1,
 )
@@ -101,7 +102,7 @@ def test_sums_beyond_int64_wrap():
 def test_no_rows_give_zeros():
     assert integer_gram(np.empty((0, 3)), 1.0, 25).tolist() == [[0] * 3] * 3
     assert [m.tolist() for m in integer_gram_complex(np.empty((0, 1), complex), 1.0, 25)] == [[[0]], [[0]]]
-    assert integer_total(np.empty((0, 2))).tolist() == [0, 0]
+    assert integer_sum(np.empty((0, 2)), 1.0, 4).tolist() == [0, 0]
 
 
 # The same bits however the work is split.
@@ -214,24 +215,32 @@ def test_complex_gram_approximates_the_float_one():
 # Totals and histograms.
 
 
-@given(any_rows, st.integers(1, 2**48))
+@given(any_rows, st.integers(1, 2**48), st.booleans())
 @settings(deadline=None)
-def test_totals_equal_python_integers(X, bound):
-    for Y in (quantize_rows(X, 1.0, bound), quantize_rows_l1(X, 1.0, bound)):
-        assert integer_total(Y).tolist() == [sum(int(v) for v in column) for column in Y.T]
+def test_sums_equal_python_integers(X, bound, nonnegative):
+    for total, Y in (
+        (
+            integer_sum(X, 1.0, bound, nonnegative=nonnegative),
+            quantize_rows(X, 1.0, bound, nonnegative=nonnegative),
+        ),
+        (integer_sum_l1(X, 1.0, bound), quantize_rows_l1(X, 1.0, bound)),
+    ):
+        assert total.tolist() == [sum(int(v) for v in column) for column in Y.T]
 
 
-def test_totals_are_exact_beyond_float_and_in_any_order():
-    Y = np.tile([[2.0**48 - 1, 1.0], [2.0**47 + 2, -3.0]], (2501, 1))
-    expected = [2501 * (3 * 2**47 + 1), -2 * 2501]  # the first beyond 2^53
-    for rows in (Y, Y[::-1], np.asfortranarray(Y), Y.astype(np.int64)):
-        assert integer_total(rows).tolist() == expected
+def test_sums_are_exact_beyond_float_and_in_any_order():
+    X = np.tile([[1.0, 0.0], [0.5, -0.5]], (80_001, 1))
+    bound = 2**46  # 80001 rows of L1 norm up to 2^46 pass 2^53
+    expected = [80_001 * 3 * 2**45, -80_001 * 2**45]
+    for rows in (X, X[::-1], np.asfortranarray(X), X.astype(np.float32)):
+        assert integer_sum_l1(rows, 1.0, bound).tolist() == expected
+    assert integer_sum(X, 1.0, 4**20).tolist() == [80_001 * 3 * 2**19, -80_001 * 2**19]
 
 
-@pytest.mark.parametrize("value", [0.5, math.nan, math.inf, 2.0**53, -(2.0**60)])
-def test_totals_of_other_numbers_are_refused(value):
-    with pytest.raises(ValueError, match=r"Y of integer_total must hold integers of magnitude below 2\^53"):
-        integer_total([[1.0, value]])
+def test_bad_rows_add_nothing_and_never_raise():
+    X = [[1.0, 2.0], [math.nan, 1.0], [math.inf, 0.0], [-math.inf, 0.0]]
+    assert integer_sum(X, 3.0, 9).tolist() == integer_sum(X, 3.0, 9, nonnegative=True).tolist() == [1, 2]
+    assert integer_sum_l1(X, 3.0, 3).tolist() == [1, 2]
 
 
 @given(

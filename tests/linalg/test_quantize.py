@@ -253,7 +253,7 @@ def test_out_is_filled_and_returned():
 
 @pytest.mark.parametrize("bound", [0, -1, 2**48 + 1, 2.0, True, "9", None])
 def test_bounds_that_are_no_integers_in_range_are_refused(bound):
-    for quantize, name in ((quantize_rows, "squared_bound"), (quantize_rows_l1, "integer_bound")):
+    for quantize, name in ((quantize_rows, "squared_bound"), (quantize_rows_l1, "l1_bound")):
         with pytest.raises(ValueError) as refusal:
             quantize([[1.0]], 1.0, bound)
         message = f"{name} of {quantize.__name__} must be an integer between 1 and 2^48; got {bound!r}."
@@ -291,3 +291,20 @@ def test_unsuitable_out_is_refused():
             quantize_rows(X, 1.0, 4, out=out)
     with pytest.raises(ValueError, match=r"out of quantize_rows must be apart from X in memory"):
         quantize_rows(X, 1.0, 4, out=X)
+
+
+# Nonnegative rows.
+
+
+@given(any_rows | ordinary_rows, norm_bounds, integer_bounds)
+@settings(deadline=None)
+def test_nonnegative_rows_are_those_of_the_clipped_entries(X, norm_bound, bound):
+    Y = quantize_rows(X, norm_bound, bound, nonnegative=True)
+    clipped = np.where((X < 0) & np.isfinite(X), 0.0, X)
+    assert (Y >= 0).all()
+    assert np.array_equal(Y, quantize_rows(clipped, norm_bound, bound))
+
+
+def test_nonnegative_rows_differ_by_less_than_a_right_angle():
+    Y = quantize_rows([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], 1.0, 25, nonnegative=True)
+    assert Y.tolist() == [[5, 0], [0, 0], [0, 5]]

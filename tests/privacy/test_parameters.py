@@ -7,7 +7,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.parameters import check_integer, check_real
 
 
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", None, True, 1 + 0j])
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), 10**400, "1", None, True, 1 + 0j])
 def test_check_real_refuses(value):
     with pytest.raises(InvalidParameter, match=r"^epsilon of plan must be a finite float > 0; got .*\.$"):
         check_real(value, "epsilon", "plan", above=0)

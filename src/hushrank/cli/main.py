@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import NoReturn
 
 import click
 
@@ -14,7 +15,7 @@ COMMANDS = {
     "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
 }
 
-BAD_INPUT, BUDGET_REFUSED = 2, 3
+BAD_INPUT, BUDGET_REFUSED, INTERRUPTED = 2, 3, 130
 
 
 class LazyGroup(click.Group):
@@ -52,12 +53,23 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: hushrank errors become one line on stderr and an exit code."""
+    """Entry point: every error becomes one line on stderr and an exit code."""
     try:
-        cli.main(prog_name="hushrank")
+        sys.exit(cli.main(prog_name="hushrank", standalone_mode=False))
     except BudgetExceeded as error:
-        click.echo(f"hushrank: {error}", err=True)
-        sys.exit(BUDGET_REFUSED)
+        fail(str(error), BUDGET_REFUSED)
     except HushrankError as error:
-        click.echo(f"hushrank: {error}", err=True)
-        sys.exit(BAD_INPUT)
+        fail(str(error), BAD_INPUT)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "hushrank"
+        fail(f"{error.format_message()} (see {where} --help)", BAD_INPUT)
+    except click.ClickException as error:
+        fail(error.format_message(), BAD_INPUT)
+    except click.Abort:
+        fail("stopped", INTERRUPTED)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Print one line on stderr and end with `code`."""
+    click.echo(f"hushrank: {' '.join(message.split())}", err=True)
+    sys.exit(code)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
 from hushrank.privacy.planning import ReleasePlan, plan_counts, plan_gram, plan_quantile, plan_vector
 
 Function = Callable[..., Any]
@@ -56,7 +56,7 @@ def vector(norm: float, nonnegative: bool, n_max: int, **options: Any) -> None:
 
 
 @command.command()
-@click.option("--columns", type=int, required=True, help="Number of columns d.")
+@click.option("--columns", type=click.IntRange(min=1), required=True, help="Number of columns d.")
 @click.option("--row-norm", type=float, required=True, help="Bound on the L2 norm of one row.")
 @people_option
 @budget_options
@@ -66,8 +66,10 @@ def gram(columns: int, row_norm: float, n_max: int, **options: Any) -> None:
 
 
 @command.command()
-@click.option("--cells", type=int, required=True, help="Number of counts.")
-@click.option("--max-cells", type=int, default=1, show_default=True, help="Most cells one person adds to.")
+@click.option("--cells", type=click.IntRange(min=1), required=True, help="Number of counts.")
+@click.option(
+    "--max-cells", type=click.IntRange(min=1), default=1, show_default=True, help="Most cells one person adds to."
+)
 @budget_options
 def counts(cells: int, max_cells: int, **options: Any) -> None:
     """Integer counts."""
@@ -75,8 +77,8 @@ def counts(cells: int, max_cells: int, **options: Any) -> None:
 
 
 @command.command()
-@click.option("--probability", type=float, required=True, help="Which quantile, between 0 and 1.")
-@click.option("--grid-size", type=int, required=True, help="Number of points of the public grid.")
+@click.option("--probability", type=click.FloatRange(0, 1, min_open=True, max_open=True), required=True, help="Which.")
+@click.option("--grid-size", type=click.IntRange(min=2), required=True, help="Number of points of the public grid.")
 @budget_options
 def quantile(probability: float, grid_size: int, **options: Any) -> None:
     """A quantile on a public grid."""

@@ -33,7 +33,8 @@ __all__ = [
     "integer_gram",
     "integer_gram_complex",
     "integer_histogram",
-    "integer_total",
+    "integer_sum",
+    "integer_sum_l1",
     "quantize_rows",
     "quantize_rows_l1",
 ]
@@ -116,30 +117,62 @@ def integer_gram_complex(
     return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
 
 
-def integer_total(Y: ArrayLike) -> IntegerArray:
-    """Sum of quantized rows, exactly.
+def integer_sum(X: ArrayLike, norm_bound: float, squared_bound: int, *, nonnegative: bool = False) -> IntegerArray:
+    """Sum of the rows of `quantize_rows(X, norm_bound, squared_bound, nonnegative=nonnegative)`, exactly.
 
     Parameters
     ----------
-    Y : array-like of shape (n_samples, n_features)
-        Integers of magnitude below 2^53, as `quantize_rows` and `quantize_rows_l1` return them.
+    X : array-like of shape (n_samples, n_features)
+        Real rows in any memory layout; read block by block, never copied as a whole.
+    norm_bound : float
+        Euclidean norm to which longer rows are shortened.
+    squared_bound : int
+        Largest squared norm of an integer row, between 1 and 2^48.
+    nonnegative : bool, default False
+        Replace negative entries by zero first.
 
     Returns
     -------
     total : ndarray of shape (n_features,)
-        Column sums in int64, modulo 2^64.
+        Column sums in int64, modulo 2^64, in units of `norm_bound` / sqrt(`squared_bound`).
 
     Examples
     --------
-    >>> integer_total([[3.0, -4.0], [5.0, 0.0]])
-    array([ 8, -4])
+    >>> integer_sum([[0.6, -0.8], [3.0, 4.0]], norm_bound=1.0, squared_bound=25)
+    array([6, 0])
     """
-    rows = check_rows(Y, "Y", "integer_total", kinds="biuf")
-    total = np.zeros(rows.shape[1], np.int64)
-    for _, block in row_blocks(rows, ROWS_PER_BLOCK):
-        if not _add_rows(block, total):
-            raise ValueError("Y of integer_total must hold integers of magnitude below 2^53; got other values.")
-    return total
+    owner = "integer_sum"
+    rows = check_rows(X, "X", owner, kinds="biuf")
+    squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
+    return _sum_rows(rows, check_norm_bound(norm_bound, owner), squared_bound, 2, nonnegative)
+
+
+def integer_sum_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> IntegerArray:
+    """Sum of the rows of `quantize_rows_l1(X, norm_bound, l1_bound)`, exactly.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Real rows in any memory layout; read block by block, never copied as a whole.
+    norm_bound : float
+        Sum of absolute values to which rows of a larger sum are shortened.
+    l1_bound : int
+        Largest sum of absolute values of an integer row, between 1 and 2^48.
+
+    Returns
+    -------
+    total : ndarray of shape (n_features,)
+        Column sums in int64, modulo 2^64, in units of `norm_bound` / `l1_bound`.
+
+    Examples
+    --------
+    >>> integer_sum_l1([[0.25, -0.75], [2.0, 6.0]], norm_bound=1.0, l1_bound=4)
+    array([2, 0])
+    """
+    owner = "integer_sum_l1"
+    rows = check_rows(X, "X", owner, kinds="biuf")
+    l1_bound = check_integer(l1_bound, "l1_bound", owner, LARGEST_BOUND)
+    return _sum_rows(rows, check_norm_bound(norm_bound, owner), l1_bound, 1, nonnegative=False)
 
 
 def integer_histogram(values: ArrayLike, grid: ArrayLike) -> IntegerArray:
@@ -227,16 +260,23 @@ def _add_integers(product: FloatArray, total: IntegerArray) -> None:
             total[i, j] += np.int64(product[i, j])
 
 
+def _sum_rows(X: NDArray[Any], norm_bound: float, bound: int, power: int, nonnegative: bool) -> IntegerArray:
+    """Sum of quantized rows, block by block."""
+    quantized = np.empty((min(ROWS_PER_BLOCK, len(X)), X.shape[1]))
+    total = np.zeros(X.shape[1], np.int64)
+    for _, block in row_blocks(X, ROWS_PER_BLOCK, nonnegative):
+        Y = quantized[: len(block)]
+        quantize_block(block, norm_bound, float(bound), power, Y)
+        _add_rows(Y, total)
+    return total
+
+
 @compiled
-def _add_rows(Y: FloatArray, total: IntegerArray) -> bool:
-    """Add the rows of Y to `total`; stop and return False at a value that is no integer below 2^53."""
+def _add_rows(Y: FloatArray, total: IntegerArray) -> None:
+    """Add rows of integers held as float64 to an int64 vector."""
     for i in range(Y.shape[0]):
         for j in range(Y.shape[1]):
-            value = Y[i, j]
-            if not abs(value) < 2.0**53 or value != np.rint(value):
-                return False
-            total[j] += np.int64(value)
-    return True
+            total[j] += np.int64(Y[i, j])
 
 
 def _check_vector(values: ArrayLike, name: str, owner: str) -> NDArray[Any]:

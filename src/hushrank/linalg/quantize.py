@@ -30,7 +30,14 @@ def compiled(function: Kernel) -> Kernel:
     return cast(Kernel, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
 
 
-def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, out: FloatArray | None = None) -> FloatArray:
+def quantize_rows(
+    X: ArrayLike,
+    norm_bound: float,
+    squared_bound: int,
+    *,
+    nonnegative: bool = False,
+    out: FloatArray | None = None,
+) -> FloatArray:
     """Round rows to integer vectors of squared Euclidean norm at most `squared_bound`.
 
     Parameters
@@ -41,6 +48,8 @@ def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, out: Floa
         Euclidean norm that becomes sqrt(`squared_bound`) integer units; longer rows are shortened to it.
     squared_bound : int
         Largest squared norm of an integer row, between 1 and 2^48.
+    nonnegative : bool, default False
+        Replace negative entries by zero first, so that no two rows point away from each other.
     out : ndarray of shape (n_samples, width), optional
         C-contiguous float64 array to fill, apart from `X` in memory.
 
@@ -62,41 +71,41 @@ def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, out: Floa
     norm_bound = check_norm_bound(norm_bound, owner)
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
     Y = np.empty((rows.shape[0], row_width(rows))) if out is None else _check_out(out, rows, owner)
-    for start, block in row_blocks(rows, ROWS_PER_BLOCK):
+    for start, block in row_blocks(rows, ROWS_PER_BLOCK, nonnegative):
         quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)])
     return Y
 
 
-def quantize_rows_l1(X: ArrayLike, norm_bound: float, integer_bound: int) -> FloatArray:
-    """Round rows to integer vectors whose absolute values sum to at most `integer_bound`.
+def quantize_rows_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> FloatArray:
+    """Round rows to integer vectors whose absolute values sum to at most `l1_bound`.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Real rows. A row with an entry that is not finite becomes zero.
     norm_bound : float
-        Sum of absolute values that corresponds to `integer_bound`; rows of a larger sum are shortened to it.
-    integer_bound : int
+        Sum of absolute values that corresponds to `l1_bound`; rows of a larger sum are shortened to it.
+    l1_bound : int
         Largest sum of absolute values of an integer row, between 1 and 2^48.
 
     Returns
     -------
     Y : ndarray of shape (n_samples, n_features)
-        Integers as float64, in units of `norm_bound` / `integer_bound`.
+        Integers as float64, in units of `norm_bound` / `l1_bound`.
 
     Examples
     --------
-    >>> quantize_rows_l1([[0.25, -0.75], [2.0, 6.0]], norm_bound=1.0, integer_bound=4)
+    >>> quantize_rows_l1([[0.25, -0.75], [2.0, 6.0]], norm_bound=1.0, l1_bound=4)
     array([[ 1., -3.],
            [ 1.,  3.]])
     """
     owner = "quantize_rows_l1"
     rows = check_rows(X, "X", owner, kinds="biuf")
     norm_bound = check_norm_bound(norm_bound, owner)
-    integer_bound = check_integer(integer_bound, "integer_bound", owner, LARGEST_BOUND)
+    l1_bound = check_integer(l1_bound, "l1_bound", owner, LARGEST_BOUND)
     Y = np.empty(rows.shape)
     for start, block in row_blocks(rows, ROWS_PER_BLOCK):
-        quantize_block(block, norm_bound, float(integer_bound), 1, Y[start : start + len(block)])
+        quantize_block(block, norm_bound, float(l1_bound), 1, Y[start : start + len(block)])
     return Y
 
 
@@ -105,14 +114,16 @@ def row_width(X: NDArray[Any]) -> int:
     return int(X.shape[1]) * (2 if X.dtype.kind == "c" else 1)
 
 
-def row_blocks(X: NDArray[Any], rows_per_block: int) -> Iterator[tuple[int, FloatArray]]:
+def row_blocks(X: NDArray[Any], rows_per_block: int, nonnegative: bool = False) -> Iterator[tuple[int, FloatArray]]:
     """Yield (first row, rows as C-contiguous float64), complex rows as real parts, then imaginary parts.
+
+    With `nonnegative`, negative finite entries are replaced by zero.
 
     Blocks of an array that has this form already are views; others share one buffer, overwritten each time.
     """
     n_samples, n_features = X.shape
     starts = range(0, n_samples, rows_per_block)
-    if X.dtype == np.float64 and X.flags.carray:
+    if X.dtype == np.float64 and X.flags.carray and not nonnegative:
         yield from ((start, X[start : start + rows_per_block]) for start in starts)
         return
     buffer = np.empty((min(rows_per_block, n_samples), row_width(X)))
@@ -123,6 +134,8 @@ def row_blocks(X: NDArray[Any], rows_per_block: int) -> Iterator[tuple[int, Floa
             block[:, :n_features] = part.real
             if X.dtype.kind == "c":
                 block[:, n_features:] = part.imag
+            if nonnegative:
+                block[(block < 0) & (block > -math.inf)] = 0.0  # -inf stays: its row becomes zero
         yield start, block
 
 

@@ -22,7 +22,10 @@ def check_real(
     requirement = f"a finite float {limits}".strip()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(owner, name, requirement, value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     inside = (
         math.isfinite(number)
         and (above is None or number > above)

@@ -13,9 +13,9 @@ from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.gram import gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX
-from hushrank.privacy.mechanisms.vector import vector_lattice
+from hushrank.privacy.mechanisms.vector import GaussianLattice, vector_lattice
 from hushrank.privacy.parameters import check_integer
 
 
@@ -55,7 +55,7 @@ def plan_vector(
 ) -> ReleasePlan:
     """Plan the release of a sum of vectors with L2 norm (delta > 0) or L1 norm (delta = 0) at most `norm_bound`."""
     lattice = vector_lattice(norm_bound, event_for(budget), budget.neighbors, nonnegative=nonnegative, n_max=n_max)
-    if isinstance(lattice.event, Gaussian):
+    if isinstance(lattice, GaussianLattice):
         scales = {"standard deviation of an entry": lattice.scale}
         return _plan("Gaussian noise, L2 bound", lattice.event, budget, scales)
     return _plan("Laplace noise, L1 bound", lattice.event, budget, {"Laplace scale of an entry": lattice.scale})

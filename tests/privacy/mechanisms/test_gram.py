@@ -28,3 +28,10 @@ def test_plan_and_release_are_those_of_the_mechanism(event, plan, release, neigh
 def test_other_events_are_refused():
     with pytest.raises(InvalidParameter, match=r"^event of gram_lattice"):
         gram_lattice(1.0, NonPrivate())
+
+
+def test_complex_lattices_are_refused_before_anything_is_logged():
+    noise, square = NoiseSource(), np.zeros((2, 2), np.int64)
+    with pytest.raises(InvalidParameter, match="lattice of release_gram must be made for real rows"):
+        release_gram((square, square), wishart_lattice(1.0, Pure(1.0), field="complex"), noise)
+    assert noise.executed == ()

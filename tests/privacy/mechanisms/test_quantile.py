@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from hushrank.evaluation.audit import epsilon_lower_bound
 from hushrank.exceptions import InvalidParameter
@@ -21,7 +22,7 @@ from hushrank.privacy.mechanisms.quantile import (
     search_steps,
 )
 from hushrank.privacy.noise.source import NoiseSource
-from support import FALSE_ALARM
+from support import FALSE_ALARM, assert_plausible, laplace_scale_p_value
 
 RELATIONS = list(Neighbors)
 PARTS = 1 << 20
@@ -73,7 +74,7 @@ def test_private_quantile_of_planted_data_is_close_and_not_exact():
         release_quantile(histogram_of(values, grid), grid, 0.75, plan, NoiseSource()) - np.quantile(values, 0.75)
         for _ in range(100)
     ]
-    # Ten steps with Laplace scale 10: ranks are off by less than 10 log(1e10) except with probability 1e-9 in all.
+    # Ten steps with Laplace scale 10: ranks are off by less than 10 log(1e12) except with probability 1e-9 in all.
     assert 0 < np.max(np.abs(errors)) < 10 * math.log(1e12) / n + 2 / 1024 + 0.01
     assert len(set(errors)) > 1
 
@@ -90,7 +91,34 @@ def test_audit_notices_halved_noise(factor, monkeypatch):
         for people in (one_below, two_above)
     ]  # fmt: skip
     bound = epsilon_lower_bound(hits[0], n, hits[1], n, confidence=1 - FALSE_ALARM)
-    assert bound > 1.3 if factor < 1 else 0.6 < bound < 1.0
+    assert bound > 1.2 if factor < 1 else 0.45 < bound < 1.0
+
+
+def test_every_step_has_noise_of_its_own(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(quantile, "_search", lambda rank_sums, noises: drawn.extend(noises) or 0)
+    plan, noise = quantile_event(Pure(1.0), 1000), NoiseSource()
+    for _ in range(300):
+        release_quantile(np.ones(1001, np.int64), np.arange(1000.0), 0.5, plan, noise)
+    steps = np.array(drawn, float).reshape(300, 10)
+    assert len(set(drawn)) > 2990
+    assert_plausible(stats.pearsonr(steps[:, 1:].ravel(), steps[:, :-1].ravel()).pvalue)
+    # ten steps of epsilon 0.1 each: Laplace of scale 10 people, in units of 2^-20
+    assert_plausible(laplace_scale_p_value(steps, 10 * PARTS))
+    for wrong in (0.7, 1.3):
+        assert laplace_scale_p_value(steps, wrong * 10 * PARTS) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("flips", [(), (0,), (1, 2)])
+def test_search_follows_the_noisy_signs(flips):
+    rank_sums = [-30, -20, -10, 0, 10, 20, 30]  # without noise the answer is index 3
+    noises = [1000 * (1 if step == 1 else -1) if step in flips else 0 for step in range(3)]
+    low, high = 0, 6
+    for noise in noises:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rank_sums[middle] + noise >= 0 else (middle + 1, high)
+    assert quantile._search(rank_sums, noises) == min(high, 6)
+    assert quantile._search(rank_sums, [0, 0, 0]) == 3
 
 
 def test_counts_beyond_63_bits_keep_their_sign():
@@ -106,6 +134,11 @@ def test_executed_event_is_the_plan_and_costs_what_was_asked():
     release_quantile(np.ones(1001, np.int64), np.arange(1000.0), 0.5, plan, noise)
     assert noise.executed == (plan,) and plan.count == search_steps(1000) == 10
     assert accountant.delta(plan, 0.5) <= accountant.delta(Gaussian(2.0), 0.5)
+
+
+def test_too_much_noise_to_split_is_refused():
+    with pytest.raises(InvalidParameter, match="event of quantile_event must be an event with less noise"):
+        quantile_event(Gaussian(1e308), 1000)
 
 
 GOOD = {

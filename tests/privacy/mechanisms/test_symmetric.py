@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from hushrank.evaluation.audit import delta_lower_bound
 from hushrank.exceptions import InvalidParameter
@@ -20,7 +21,7 @@ from hushrank.privacy.mechanisms.symmetric import (
     symmetric_lattice,
 )
 from hushrank.privacy.noise.source import NoiseSource
-from support import FALSE_ALARM, assert_plausible, four_squares, normal_scale_p_value
+from support import FALSE_ALARM, assert_plausible, four_squares, normal_scale_p_value, plant
 
 RELATIONS = list(Neighbors)
 
@@ -82,7 +83,7 @@ def test_stated_scale_is_that_of_the_design():
 def test_audit_notices_halved_noise(halvings, threshold):
     event, epsilon, d = Gaussian(1.0), 1.0, 200
     lattice = symmetric_lattice(1.0, event)
-    planted = dataclasses.replace(lattice, exponent=lattice.exponent - halvings)
+    planted = plant(lattice, exponent=lattice.exponent - halvings)
     pair = np.tile([lattice.squared_bound, -lattice.squared_bound], d // 2)  # replacing e2 by e1, in every 2 x 2 block
     hits = []
     for change in (pair, 0 * pair):
@@ -115,7 +116,34 @@ def test_only_the_upper_triangle_is_read():
     assert np.array_equal(first, second)
 
 
+def test_entries_are_independent_of_each_other_and_between_releases():
+    lattice, d = symmetric_lattice(1.0, Gaussian(1.0)), 600
+    first, second = (release_symmetric(np.zeros((d, d), np.int64), lattice, NoiseSource()) for _ in range(2))
+    above = first[np.triu_indices(d, 1)]
+    diagonal = np.diag(first)
+    for a, b in (
+        (diagonal, np.diag(second)),
+        (diagonal[1:], diagonal[:-1]),
+        (diagonal[1:], np.diag(first, 1)),
+        (above[1:], above[:-1]),
+        (above, second[np.triu_indices(d, 1)]),
+    ):
+        assert_plausible(stats.pearsonr(a, b).pvalue)
+
+
 # Refusals
+
+
+@pytest.mark.parametrize("row_norm", [1e-160, 1e160])
+def test_bounds_that_float64_cannot_hold_are_refused(row_norm):
+    with pytest.raises(InvalidParameter, match="row_norm of symmetric_lattice must be a bound whose lattice fits"):
+        symmetric_lattice(row_norm, Gaussian(1.0))
+
+
+def test_a_lattice_with_too_little_noise_cannot_be_made():
+    lattice = symmetric_lattice(1.0, Gaussian(1.0))
+    with pytest.raises(InvalidParameter, match="event of symmetric_lattice must be one that the noise"):
+        dataclasses.replace(lattice, exponent=lattice.exponent - 1)
 
 
 @pytest.mark.parametrize("row_norm", [0, -1.0, math.nan, math.inf])

@@ -78,3 +78,13 @@ def test_a_stack_puts_signed_blocks_side_by_side():
 def test_a_fixed_key_fixes_the_digits():
     first, second = (ExtensibleDeviates(normal_law(), 2, 3, Keystream.from_key(bytes(32))) for _ in range(2))
     assert first.row(1, 4) == second.row(1, 4)
+
+
+def test_two_matrices_of_one_stream_share_no_digit():
+    stream = Keystream.from_key(bytes(32))
+    first, second = (ExtensibleDeviates(normal_law(), 3, 4, stream) for _ in range(2))
+    digits = [{(x - 1) // 2 & ((1 << 64) - 1) for i in range(3) for x in z.row(i, 1)} for z in (first, second)]
+    assert len(digits[0]) == len(digits[1]) == 12 and not digits[0] & digits[1]
+    assert not set(first.values.ravel().tolist()) & set(second.values.ravel().tolist())
+    other = ExtensibleDeviates(normal_law(), 3, 4, Keystream())
+    assert other.row(0, 1) != first.row(0, 1)

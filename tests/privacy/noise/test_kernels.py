@@ -57,7 +57,7 @@ def test_a_wrong_kernel_is_noticed(mutant):
     assert right in source
     namespace = dict(vars(kernels))
     exec(source.replace(right, wrong), namespace)
-    assert first_difference(namespace["serve_residuals"], normal_law()) is not None
+    assert first_difference(namespace["serve_residuals"], normal_law(), n=12_000) is not None
 
 
 @pytest.mark.parametrize("law", LAWS)

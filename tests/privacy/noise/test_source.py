@@ -2,31 +2,37 @@
 
 import copy
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
 
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse
-from hushrank.privacy.events import Gaussian, Pure
+from hushrank.privacy import accountant
+from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource
 
 
 def test_events_are_logged_in_order():
     noise = NoiseSource()
-    noise.begin(Gaussian(2.0))
-    noise.begin(Pure(0.1))
+    noise.begin(Gaussian(2.0), "replace")
+    noise.begin(Pure(0.1), "replace")
     assert noise.executed == (Gaussian(2.0), Pure(0.1))
     assert not noise.reproducible
 
 
 def test_every_release_has_its_own_words():
     for noise in (NoiseSource(), NoiseSource(seed=1)):
-        assert not np.array_equal(noise.begin(Pure(1.0)).words(4), noise.begin(Pure(1.0)).words(4))
+        assert not np.array_equal(
+            noise.begin(Pure(1.0), "replace").words(4), noise.begin(Pure(1.0), "replace").words(4)
+        )
 
 
 def test_a_seed_repeats_the_words_and_says_so():
     first, second, other = NoiseSource(seed=0), NoiseSource(seed=0), NoiseSource(seed=1)
-    words = [noise.begin(Pure(1.0)).words(4).tolist() for noise in (first, second, other)]
+    words = [noise.begin(Pure(1.0), "replace").words(4).tolist() for noise in (first, second, other)]
     assert words[0] == words[1] != words[2]
     assert first.reproducible
 
@@ -40,8 +46,62 @@ def test_bad_seeds_are_refused(seed):
 def test_an_unknown_event_draws_nothing():
     noise = NoiseSource()
     with pytest.raises(InvalidParameter, match="event"):
-        noise.begin("epsilon = 1")
+        noise.begin("epsilon = 1", "replace")
     assert noise.executed == ()
+
+
+def test_unknown_relations_and_numerics_draw_nothing():
+    noise = NoiseSource()
+    with pytest.raises(InvalidParameter, match=r"neighbors of NoiseSource\.begin"):
+        noise.begin(Pure(1.0), "swap")
+    with pytest.raises(InvalidParameter, match=r"numerics of NoiseSource\.begin"):
+        noise.begin(Pure(1.0), "replace", numerics="float")
+    assert noise.executed == ()
+
+
+def test_concurrent_releases_from_a_seed_have_their_own_words():
+    noise, words = NoiseSource(seed=1), []
+    release = lambda: words.extend(int(noise.begin(Pure(1.0), "replace").words(1)[0]) for _ in range(200))  # noqa: E731
+    threads = [threading.Thread(target=release) for _ in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(words)) == len(words) == len(noise.executed) == 1600
+
+
+def test_the_guarantee_comes_from_the_log():
+    noise = NoiseSource(seed=4)
+    noise.begin(Gaussian(8.0), "add_remove")
+    noise.begin(Gaussian(6.0), "add_remove", numerics="idealized")
+    budget = Budget(1.0, 1e-6, "add_remove", "user")
+    given = noise.guarantee(budget)
+    both = Composed([Gaussian(8.0), Gaussian(6.0)])
+    assert given.epsilon == accountant.epsilon(both, 1e-6) and given.event == both
+    assert (given.neighbors, given.unit, given.numerics, given.reproducible) == (
+        "add_remove",
+        "user",
+        "idealized",
+        True,
+    )
+    fresh = NoiseSource()
+    fresh.begin(Pure(0.5), "replace")
+    given = fresh.guarantee(Budget(1.0))
+    assert (given.epsilon, given.event, given.numerics, given.reproducible) == (0.5, Pure(0.5), "exact", False)
+
+
+def test_a_guarantee_under_another_relation_is_refused():
+    noise = NoiseSource()
+    noise.begin(Pure(0.5), "add_remove")
+    with pytest.raises(
+        InvalidParameter, match=r"neighbors of NoiseSource\.guarantee must be the relation .* add_remove"
+    ):
+        noise.guarantee(Budget(1.0, neighbors="replace"))
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_gaussian_or_pure
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric, symmetric_lattice
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_gaussian_or_pure
-from hushrank.privacy.mechanisms.wishart import WishartLattice, release_wishart, wishart_lattice
-from hushrank.privacy.noise.deviates import Integers
+from hushrank.privacy.mechanisms.totals import Integers
+from hushrank.privacy.mechanisms.wishart import Field, WishartLattice, release_wishart, wishart_lattice
 from hushrank.privacy.noise.source import NoiseSource
 
 GramLattice = SymmetricLattice | WishartLattice
@@ -31,7 +32,9 @@ def gram_lattice(
 
 
 def release_gram(total: Integers, lattice: GramLattice, noise: NoiseSource) -> NDArray[np.float64]:
-    """Release the integer matrix sum y y^T by the mechanism of its lattice."""
+    """Release the integer matrix sum y y^T over real rows by the mechanism of its lattice."""
     if isinstance(lattice, SymmetricLattice):
         return release_symmetric(total, lattice, noise)
+    if lattice.field is not Field.REAL:
+        raise InvalidParameter("release_gram", "lattice", "made for real rows", lattice.field)
     return release_wishart(total, lattice, noise).real

@@ -6,6 +6,7 @@ Privacy    docs/privacy/quantile.md, Theorem 1. The number of people is never us
 """
 
 import itertools
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -14,12 +15,11 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.counts import scale_for
-from hushrank.privacy.mechanisms.totals import check_gaussian_or_pure, check_total
-from hushrank.privacy.noise.deviates import Integers
+from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, scale_for
+from hushrank.privacy.mechanisms.totals import Integers, check_total
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import exponential_law, normal_law
-from hushrank.privacy.noise.linear import round_linear
+from hushrank.privacy.noise.linear import exact_entry
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_integer, check_real
 from hushrank.privacy.rational import float_at_most, sqrt_at_least
@@ -33,7 +33,10 @@ def quantile_event(event: Event, n_grid: int) -> Repeated:
     steps = search_steps(check_integer(n_grid, "n_grid", owner, minimum=2))
     whole = check_gaussian_or_pure(event, owner)
     if isinstance(whole, Gaussian):
-        return Repeated(Gaussian(sqrt_at_least(steps * Fraction(whole.noise_multiplier) ** 2)), steps)
+        square = steps * Fraction(whole.noise_multiplier) ** 2
+        if square > Fraction(sys.float_info.max):
+            raise InvalidParameter(owner, "event", "an event with less noise", event)
+        return Repeated(Gaussian(sqrt_at_least(square)), steps)
     return Repeated(Pure(float_at_most(Fraction(whole.epsilon) / steps)), steps)
 
 
@@ -95,13 +98,14 @@ def release_quantile(
         raise InvalidParameter(owner, "event", f"quantile_event(event, {points.size})", event)
     scale = _scale_in_parts(parts, event, neighbors, owner)
     law = normal_law() if isinstance(event.event, Gaussian) else exponential_law()
-    stream = noise.begin(event)
+    stream = noise.begin(event, parse_neighbors(neighbors, owner))
     deviates = ExtensibleDeviates(law, event.count, 1, stream)
-    noises = round_linear(np.array([[scale]]), deviates, np.zeros((1, event.count), np.int64))[0]
-    people = secret.tolist()  # Python integers: the sign of a sum must not wrap
+    # Python integers from here on: the sign of a sum must not wrap.
+    noises = [exact_entry([scale], deviates, step) for step in range(event.count)]
+    people = secret.tolist()
     n_people = sum(people)
     rank_sums = [_PARTS * at_most - parts * n_people for at_most in itertools.accumulate(people[:-1])]
-    return float(points[_search(rank_sums, noises.tolist())])
+    return float(points[_search(rank_sums, noises)])
 
 
 def _search(rank_sums: list[int], noises: list[int]) -> int:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_square_total, lattice_bits
-from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_normals
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, largest_bound, lattice_bits
+from hushrank.privacy.mechanisms.totals import Integers, check_square_total
+from hushrank.privacy.noise.deviates import add_normals
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.linear import round_linear
@@ -29,7 +30,11 @@ _ROW_BITS = 18
 
 def second_moment_frobenius_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
     """Largest Frobenius change of sum x x^T over rows of norm <= row_norm (gaussian.md, Lemma 3)."""
-    return {Neighbors.REPLACE: math.sqrt(2.0), Neighbors.ADD_REMOVE: 1.0}[neighbors] * row_norm**2
+    return math.sqrt(_squared_frobenius_factor(neighbors)) * row_norm**2
+
+
+def _squared_frobenius_factor(neighbors: Neighbors) -> int:
+    return 2 if neighbors is Neighbors.REPLACE else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,17 @@ class SymmetricLattice:
     squared_bound: int
     exponent: int
 
+    def __post_init__(self) -> None:
+        # Squared sensitivity, factor T^2, over squared noise scale, 2 4^k, is at most mu^2.
+        cost = _squared_frobenius_factor(self.neighbors) * Fraction(self.event.noise_multiplier) ** 2
+        is_private = cost * self.squared_bound**2 <= 2 * 4**self.exponent
+        norm = ("row_norm", self.row_norm)
+        check_lattice(self.step, self.squared_bound, is_private, "symmetric_lattice", self.event, norm)
+
     @property
     def step(self) -> float:
         """Size of one lattice unit of the matrix in the squared units of the data."""
-        return self.row_norm**2 / self.squared_bound
+        return self.row_norm * self.row_norm / max(self.squared_bound, 1)
 
     @property
     def scale(self) -> float:
@@ -78,21 +90,15 @@ def symmetric_lattice(
     if not isinstance(event, Gaussian):
         raise InvalidParameter(owner, "event", "Gaussian(noise_multiplier)", event)
     most = 4 ** lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
-    # Sensitivity over noise scale sqrt(2) 2^k: T / 2^k under replace, T / (sqrt(2) 2^k) under add_remove.
-    factor = 1 if relation is Neighbors.REPLACE else 2
-    for exponent in range(MAX_EXPONENT, -1, -1):
-        squared_bound = math.isqrt(math.floor(factor * (2**exponent / Fraction(event.noise_multiplier)) ** 2))
-        if squared_bound <= most or exponent == 0:
-            break
-    if squared_bound < 1:
-        raise InvalidParameter(owner, "event", "an event whose noise leaves at least one lattice unit a person", event)
-    return SymmetricLattice(event, relation, bound, min(squared_bound, most), exponent)
+    cost = _squared_frobenius_factor(relation) * Fraction(event.noise_multiplier) ** 2
+    exponent, squared_bound = largest_bound(lambda k: math.isqrt(math.floor(2 * 4**k / cost)), most)
+    return SymmetricLattice(event, relation, bound, squared_bound, exponent)
 
 
 def release_symmetric(total: Integers, lattice: SymmetricLattice, noise: NoiseSource) -> NDArray[np.float64]:
     """Release the symmetric integer matrix `total` (its upper triangle is read) in the squared units of the data."""
     secret = check_square_total(total, "release_symmetric")
-    stream = noise.begin(lattice.event)
+    stream = noise.begin(lattice.event, lattice.neighbors)
     d = len(secret)
     drawn = np.zeros((d, d), np.int64)
     add_normals(drawn, lattice.exponent, stream)

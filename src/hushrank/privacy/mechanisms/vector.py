@@ -12,11 +12,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_gaussian_or_pure, check_total, lattice_bits
-from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_laplace, add_normals
+from hushrank.privacy.mechanisms.scales import (
+    DEFAULT_N_MAX,
+    check_gaussian_or_pure,
+    check_lattice,
+    largest_bound,
+    lattice_bits,
+)
+from hushrank.privacy.mechanisms.totals import Integers, check_total
+from hushrank.privacy.noise.deviates import add_laplace, add_normals
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_real
 
@@ -46,39 +52,84 @@ def _l1_factor(neighbors: Neighbors) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorLattice:
-    """Public numbers of one release: everything the quantizer and the mechanism must agree on.
+class GaussianLattice:
+    """Public numbers of a Gaussian release: what the quantizer and the mechanism must agree on.
 
     Attributes
     ----------
     event, neighbors : the event that will be executed, and its neighboring relation
     norm_bound : float
-        Bound on one person's vector: L2 norm for a Gaussian event, L1 norm for a pure one.
-    integer_bound : int
-        The same bound in lattice units, squared for a Gaussian event; the quantizer checks it in integers.
+        Bound on the L2 norm of one person's vector.
+    squared_bound : int
+        Bound T on the squared norm in lattice units; `quantize_rows` checks it in integers.
     exponent : int
-        The noise is 2^exponent lattice units times a standard deviate.
+        The noise is 2^exponent lattice units times a standard normal.
     nonnegative : bool
-        Whether contributions have no negative entries (which the caller enforces by clipping).
+        Whether negative entries are clipped to zero: pass it on to `quantize_rows` or `integer_sum`.
     """
 
-    event: Gaussian | Pure
+    event: Gaussian
     neighbors: Neighbors
     norm_bound: float
-    integer_bound: int
+    squared_bound: int
     exponent: int
     nonnegative: bool
+
+    def __post_init__(self) -> None:
+        cost = _squared_l2_factor(self.neighbors, self.nonnegative) * Fraction(self.event.noise_multiplier) ** 2
+        is_private = cost * self.squared_bound <= 4**self.exponent
+        norm = ("norm_bound", self.norm_bound)
+        check_lattice(self.step, self.squared_bound, is_private, "vector_lattice", self.event, norm)
 
     @property
     def step(self) -> float:
         """Size of one lattice unit in the units of the data."""
-        root = math.sqrt(self.integer_bound) if isinstance(self.event, Gaussian) else self.integer_bound
-        return self.norm_bound / root
+        return self.norm_bound / math.sqrt(max(self.squared_bound, 1))
 
     @property
     def scale(self) -> float:
-        """Noise scale in the units of the data: standard deviation (Gaussian) or Laplace scale (Pure)."""
+        """Standard deviation of the noise in the units of the data."""
         return 2.0**self.exponent * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLattice:
+    """Public numbers of a Laplace release: what the quantizer and the mechanism must agree on.
+
+    Attributes
+    ----------
+    event, neighbors : the event that will be executed, and its neighboring relation
+    norm_bound : float
+        Bound on the L1 norm of one person's vector.
+    l1_bound : int
+        The same bound T in lattice units; `quantize_rows_l1` checks it in integers.
+    exponent : int
+        The noise is 2^exponent lattice units times a Laplace deviate of scale 1.
+    """
+
+    event: Pure
+    neighbors: Neighbors
+    norm_bound: float
+    l1_bound: int
+    exponent: int
+
+    def __post_init__(self) -> None:
+        is_private = _l1_factor(self.neighbors) * self.l1_bound <= Fraction(self.event.epsilon) * 2**self.exponent
+        norm = ("norm_bound", self.norm_bound)
+        check_lattice(self.step, self.l1_bound, is_private, "vector_lattice", self.event, norm)
+
+    @property
+    def step(self) -> float:
+        """Size of one lattice unit in the units of the data."""
+        return self.norm_bound / max(self.l1_bound, 1)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Laplace noise in the units of the data."""
+        return 2.0**self.exponent * self.step
+
+
+VectorLattice = GaussianLattice | LaplaceLattice
 
 
 def vector_lattice(
@@ -98,7 +149,7 @@ def vector_lattice(
     event : Gaussian or Pure
     neighbors : "replace" or "add_remove"
     nonnegative : bool, default False
-        Promise that contributions have no negative entries: a Gaussian release under replace then needs sqrt(2) less.
+        Clip negative entries to zero; a Gaussian release under replace then needs sqrt(2) less noise.
     n_max : int, default 2**26
         Public bound on the number of people; it sets how fine the lattice can be.
     """
@@ -108,32 +159,22 @@ def vector_lattice(
     executable = check_gaussian_or_pure(event, owner)
     if isinstance(executable, Gaussian):
         # sensitivity / scale = sqrt(factor T) / 2^k <= 1 / noise_multiplier
-        rate = 1 / (_squared_l2_factor(relation, nonnegative) * Fraction(executable.noise_multiplier) ** 2)
-        most, base = 4 ** lattice_bits(n_max, owner, most=_L2_BITS, powers=1), 4
-    else:
-        rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
-        most, base = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1), 2
-    exponent, integer_bound = largest_bound(rate, base, most)
-    if integer_bound < 1:
-        raise InvalidParameter(owner, "event", "an event whose noise leaves at least one lattice unit a person", event)
-    return VectorLattice(executable, relation, bound, integer_bound, exponent, nonnegative)
-
-
-def largest_bound(rate: Fraction, base: int, most: int) -> tuple[int, int]:
-    """Largest exponent k <= MAX_EXPONENT with T = floor(rate base^k) <= most, and that T (cut at `most` for k = 0)."""
-    for exponent in range(MAX_EXPONENT, -1, -1):
-        integer_bound = math.floor(rate * base**exponent)
-        if integer_bound <= most:
-            return exponent, integer_bound
-    return 0, most
+        cost = _squared_l2_factor(relation, nonnegative) * Fraction(executable.noise_multiplier) ** 2
+        most = 4 ** lattice_bits(n_max, owner, most=_L2_BITS, powers=1)
+        exponent, squared_bound = largest_bound(lambda k: math.floor(4**k / cost), most)
+        return GaussianLattice(executable, relation, bound, squared_bound, exponent, nonnegative)
+    rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
+    most = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1)
+    exponent, l1_bound = largest_bound(lambda k: math.floor(2**k * rate), most)
+    return LaplaceLattice(executable, relation, bound, l1_bound, exponent)
 
 
 def release_vector(total: Integers, lattice: VectorLattice, noise: NoiseSource) -> NDArray[np.float64]:
     """Release `total` (lattice integers, any shape) with the noise of `lattice`, in the units of the data."""
     secret = check_total(total, "release_vector")
-    stream = noise.begin(lattice.event)
+    stream = noise.begin(lattice.event, lattice.neighbors)
     released = np.zeros(secret.shape, np.int64)
-    add = add_normals if isinstance(lattice.event, Gaussian) else add_laplace
+    add = add_normals if isinstance(lattice, GaussianLattice) else add_laplace
     add(released, lattice.exponent, stream)
     released += secret  # integers: the same as rounding secret + 2^k Z once
     return released.astype(np.float64) * lattice.step

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.totals import DEFAULT_N_MAX, check_square_total, lattice_bits
-from hushrank.privacy.noise.bilinear import MAX_SHIFT, round_bilinear
-from hushrank.privacy.noise.deviates import Integers
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, lattice_bits
+from hushrank.privacy.mechanisms.totals import Integers, check_square_total
+from hushrank.privacy.noise.bilinear import round_bilinear
 from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import normal_law
@@ -29,6 +29,7 @@ from hushrank.privacy.parameters import check_real
 from hushrank.privacy.rational import floor_log2
 
 _ROW_BITS = 18
+_SCALE_BITS = 42  # noise scale on the data's lattice: 2^20 times smaller than the largest total
 _MULTIPLIER_BITS = 20  # output lattice C / 2^20: far below the noise, and few entries need exact rounding
 
 
@@ -41,7 +42,11 @@ class Field(StrEnum):
 
 def second_moment_nuclear_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
     """Largest nuclear-norm change of sum x x^* over rows of norm <= row_norm (wishart.md, Lemma 1)."""
-    return {Neighbors.REPLACE: 2.0, Neighbors.ADD_REMOVE: 1.0}[neighbors] * row_norm**2
+    return _nuclear_factor(neighbors) * row_norm**2
+
+
+def _nuclear_factor(neighbors: Neighbors) -> int:
+    return 2 if neighbors is Neighbors.REPLACE else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,16 @@ class WishartLattice:
     shift: int
     multiplier: int
 
+    def __post_init__(self) -> None:
+        needed = minimal_scale(self.squared_bound, self.event.epsilon, self.neighbors, self.field)
+        is_private = needed <= self.multiplier * 2**self.shift
+        norm = ("row_norm", self.row_norm)
+        check_lattice(self.step, self.squared_bound, is_private, "wishart_lattice", self.event, norm)
+
     @property
     def step(self) -> float:
         """Size of one output lattice unit in the squared units of the data."""
-        return 2.0**self.shift * self.row_norm**2 / self.squared_bound
+        return 2.0**self.shift * (self.row_norm * self.row_norm / max(self.squared_bound, 1))
 
     @property
     def scale(self) -> float:
@@ -102,17 +113,20 @@ def wishart_lattice(
     if field not in list(Field):
         raise InvalidParameter(owner, "field", '"real" or "complex"', field)
     numbers = Field(field)
-    squared_bound = 4 ** lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
+    bits = lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
+    # Small epsilons take a coarser lattice, so that the noise does not reach the end of int64.
+    room = _SCALE_BITS - 1 - floor_log2(minimal_scale(1, event.epsilon, relation, numbers))
+    if room < 0:
+        raise InvalidParameter(owner, "event", "a pure event with epsilon above 1e-12", event)
+    squared_bound = 4 ** min(bits, room // 2)
     scale = minimal_scale(squared_bound, event.epsilon, relation, numbers)
     shift = max(0, floor_log2(scale) + 1 - _MULTIPLIER_BITS)
-    if shift > MAX_SHIFT:
-        raise InvalidParameter(owner, "event", "a pure event with epsilon above 1e-12", event)
     return WishartLattice(event, relation, numbers, bound, squared_bound, shift, math.ceil(scale / 2**shift))
 
 
 def minimal_scale(squared_bound: int, epsilon: float, neighbors: Neighbors, field: Field) -> Fraction:
     """Smallest C that is epsilon-private: the density changes by at most |D|_* / 2C (real) or |D|_* / C (complex)."""
-    nuclear = squared_bound * (2 if neighbors is Neighbors.REPLACE else 1)
+    nuclear = squared_bound * _nuclear_factor(neighbors)
     return nuclear / Fraction(epsilon) / (2 if field is Field.REAL else 1)
 
 
@@ -135,7 +149,7 @@ def release_wishart(
 
 
 def _release_real(secret: Integers, lattice: WishartLattice, noise: NoiseSource) -> NDArray[np.float64]:
-    d, stream = len(secret), noise.begin(lattice.event)
+    d, stream = len(secret), noise.begin(lattice.event, lattice.neighbors)
     A, B = (Stack((1, part)) for part in _normals(2, d, d + 1, stream))
     rounded = round_bilinear(A, B, secret, sign=1, multiplier=lattice.multiplier, shift=lattice.shift)
     return rounded.astype(np.float64) * lattice.step
@@ -145,7 +159,7 @@ def _release_complex(
     real: Integers, imaginary: Integers, lattice: WishartLattice, noise: NoiseSource
 ) -> NDArray[np.complex128]:
     # (1/2) {[a_i.b_j + a_j.b_i] + i [a_i.b'_j - a_j.b'_i]}, a = (Re, Im) of A, b = (Re, Im) and b' = (Im, -Re) of B.
-    d, stream = len(real), noise.begin(lattice.event)
+    d, stream = len(real), noise.begin(lattice.event, lattice.neighbors)
     a_real, a_imaginary, b_real, b_imaginary = _normals(4, d, d, stream)
     A = Stack((1, a_real), (1, a_imaginary))
     B, turned = Stack((1, b_real), (1, b_imaginary)), Stack((1, b_imaginary), (-1, b_real))

@@ -2,9 +2,9 @@
 
     R_ij = floor(multiplier 2^-halvings (a_i . b_j + sign a_j . b_i) + offset_ij 2^-shift + 1/2)
 
-for rows a_i, b_j of two stacks of deviates. Three stages, each settling what the one before left open:
-float64 with a proved error bound (docs/privacy/exact_noise.md, Lemma 4), exact integer dot products of the 57-bit
-midpoints, and Python integers with 64 more digits of the same deviates, again and again.
+for rows a_i, b_j of two stacks of deviates, modulo 2^(64 - shift). Three stages, each settling what the one before
+left open: float64 with a proved error bound (docs/privacy/exact_noise.md, Lemma 4), exact integer dot products of the
+57-bit midpoints, and Python integers with 64 more digits of the same deviates, again and again.
 """
 
 import math
@@ -81,6 +81,9 @@ def round_bilinear(
     n_open = _round_floats(P, np.ascontiguousarray(offset), sign, scale, shift, bound, R, open_entries)
     first, second = _with_wide_rows(open_entries[:n_open], A.wide_rows | B.wide_rows, d, sign)
     n_extended = _settle(A, B, form, offset, first, second, 1.01 * 2 * math.sqrt(n) * (alpha + beta), R)
+    if shift:
+        # A total is known modulo 2^64, so offset 2^-shift, and with it R, is known modulo 2^(64 - shift) only.
+        R = (R << shift) >> shift
     if counts is not None:
         counts.entries += d * (d + sign) // 2
         counts.ambiguous += len(first)

@@ -38,9 +38,9 @@ def check_products() -> None:
     P, roundings = product(A, B)
     unit = 2.0**-92  # all entries of A and B are integers in these units
     integers = [[[int(x / unit) for x in row] for row in X.tolist()] for X in (A, B)]
-    for e in range(128):
-        a, b = integers[0][e * 7 % 96], integers[1][e * 5 % 96]
-        error = int(float(P[e * 7 % 96, e * 5 % 96]) / unit**2) - sum(x * y for x, y in zip(a, b, strict=True))
+    for i, j in ((i, (5 * i + shift) % 96) for i in range(96) for shift in (0, 40)):
+        a, b = integers[0][i], integers[1][j]
+        error = int(float(P[i, j]) / unit**2) - sum(x * y for x, y in zip(a, b, strict=True))
         squares = sum(x * x for x in a) * sum(y * y for y in b)
         if (error << 53) ** 2 > roundings**2 * squares:
             raise UnsuitableArithmetic(

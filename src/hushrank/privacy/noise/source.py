@@ -2,12 +2,23 @@
 
 import hashlib
 import os
+import threading
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from hushrank.exceptions import KeystreamMisuse
-from hushrank.privacy.events import Event, check_event
+from hushrank.exceptions import InvalidParameter, KeystreamMisuse
+from hushrank.privacy import accountant
+from hushrank.privacy.events import Composed, Event, check_event
+from hushrank.privacy.guarantee import NUMERICS, Budget, Guarantee, Neighbors, parse_neighbors
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.parameters import check_integer
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    event: Event
+    neighbors: Neighbors
+    numerics: str
 
 
 class NoiseSource:
@@ -25,9 +36,11 @@ class NoiseSource:
     --------
     >>> from hushrank.privacy.events import Pure
     >>> noise = NoiseSource(seed=7)
-    >>> words = noise.begin(Pure(0.5)).words(2)
+    >>> words = noise.begin(Pure(0.5), Neighbors.REPLACE).words(2)
     >>> noise.executed
     (Pure(epsilon=0.5, bounded_range=False),)
+    >>> noise.guarantee(Budget(1.0)).epsilon
+    0.5
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -36,7 +49,8 @@ class NoiseSource:
             number = check_integer(seed, "seed", "NoiseSource", minimum=0)
             self._root = hashlib.sha256(b"hushrank seed %d" % number).digest()
         self._pid = os.getpid()
-        self._executed: list[Event] = []
+        self._lock = threading.Lock()
+        self._log: list[_Release] = []
 
     @property
     def reproducible(self) -> bool:
@@ -46,20 +60,43 @@ class NoiseSource:
     @property
     def executed(self) -> tuple[Event, ...]:
         """The events of all releases so far, in order."""
-        return tuple(self._executed)
+        return tuple(release.event for release in self._log)
 
-    def begin(self, event: Event) -> Keystream:
-        """Log `event` and return a fresh key stream for its noise."""
-        check_event(event, "NoiseSource.begin")
-        if self._root is None:
-            stream = Keystream()
-        else:
-            if os.getpid() != self._pid:
-                raise KeystreamMisuse("this seeded noise source was made before a fork: the noise would repeat.")
-            release = len(self._executed).to_bytes(8, "big")
-            stream = Keystream.from_key(hashlib.sha256(b"hushrank release" + self._root + release).digest())
-        self._executed.append(event)
+    def begin(self, event: Event, neighbors: Neighbors, *, numerics: str = "exact") -> Keystream:
+        """Log the release that is being made and return a fresh key stream for its noise.
+
+        `neighbors` is the relation under which the noise suffices for `event`; `numerics` is "exact" or "idealized".
+        """
+        owner = "NoiseSource.begin"
+        if numerics not in NUMERICS:
+            raise InvalidParameter(owner, "numerics", "'exact' or 'idealized'", numerics)
+        release = _Release(check_event(event, owner), parse_neighbors(neighbors, owner), numerics)
+        with self._lock:
+            stream = self._fresh_stream(len(self._log))
+            self._log.append(release)
         return stream
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """What all releases so far give together, at the delta of `budget` and under its relation and unit.
+
+        Everything else comes from the log: the events, whether the arithmetic is covered, whether a seed was used.
+        """
+        made_for = {release.neighbors for release in self._log} - {budget.neighbors}
+        if made_for:
+            requirement = f"the relation that the noise was made for, {' and '.join(sorted(made_for))}"
+            raise InvalidParameter("NoiseSource.guarantee", "neighbors", requirement, budget.neighbors.value)
+        event = self._log[0].event if len(self._log) == 1 else Composed(self.executed)
+        numerics = "idealized" if any(release.numerics == "idealized" for release in self._log) else "exact"
+        return accountant.guarantee(event, budget, numerics=numerics, reproducible=self.reproducible)
+
+    def _fresh_stream(self, release: int) -> Keystream:
+        if self._root is None:
+            return Keystream()
+        if os.getpid() != self._pid:
+            raise KeystreamMisuse("this seeded noise source was made before a fork: the noise would repeat.")
+        return Keystream.from_key(
+            hashlib.sha256(b"hushrank release" + self._root + release.to_bytes(8, "big")).digest()
+        )
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise KeystreamMisuse("a noise source cannot be copied or pickled: the copy would repeat the noise.")

@@ -1,0 +1,62 @@
+"""How an event, exact rational arithmetic and the int64 range fix the public numbers of a release."""
+
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Event, Gaussian, Pure
+from hushrank.privacy.noise.deviates import MAX_EXPONENT
+from hushrank.privacy.noise.linear import MAX_COEFFICIENT
+from hushrank.privacy.parameters import check_integer
+from hushrank.privacy.rational import float_at_least, sqrt_at_least
+
+DEFAULT_N_MAX = 1 << 26
+
+
+def check_gaussian_or_pure(event: Event, owner: str) -> Gaussian | Pure:
+    """Return the event if Gaussian or additive pure noise can execute it."""
+    # Additive noise has privacy loss in [-epsilon, epsilon], twice the range of a bounded-range mechanism.
+    if isinstance(event, Gaussian) or (isinstance(event, Pure) and not event.bounded_range):
+        return event
+    raise InvalidParameter(owner, "event", "Gaussian(noise_multiplier) or Pure(epsilon)", event)
+
+
+def lattice_bits(n_max: int, owner: str, *, most: int, powers: int) -> int:
+    """Largest b <= most for which n_max contributions of size 2^(powers b) stay within 2^62."""
+    limit = check_integer(n_max, "n_max", owner, minimum=1, maximum=1 << 60)
+    return min(most, (62 - (limit - 1).bit_length()) // powers)
+
+
+def largest_bound(bound_at: Callable[[int], int], most: int) -> tuple[int, int]:
+    """Largest exponent k <= MAX_EXPONENT with bound_at(k) <= most, and that bound (cut at `most` for k = 0)."""
+    for exponent in range(MAX_EXPONENT, -1, -1):
+        bound = bound_at(exponent)
+        if bound <= most:
+            return exponent, bound
+    return 0, most
+
+
+def check_lattice(step: float, bound: int, is_private: bool, owner: str, event: Event, norm: tuple[str, float]) -> None:
+    """Refuse a lattice that is not private, has no unit for a person, or does not fit float64."""
+    if bound < 1:
+        raise InvalidParameter(owner, "event", "an event whose noise leaves at least one lattice unit a person", event)
+    if not is_private:
+        raise InvalidParameter(owner, "event", "one that the noise of the lattice is large enough for", event)
+    if not sys.float_info.min <= step <= sys.float_info.max / 2.0**64:
+        raise InvalidParameter(owner, norm[0], "a bound whose lattice fits float64", norm[1])
+
+
+def scale_for(squared_l2: int, l1: int, event: Event, owner: str) -> float:
+    """Noise scale of a statistic with these sensitivities under a Gaussian or a pure event, rounded up."""
+    executable = check_gaussian_or_pure(event, owner)
+    if isinstance(executable, Gaussian):
+        exact = squared_l2 * Fraction(executable.noise_multiplier) ** 2
+        scale = sqrt_at_least(exact) if exact <= Fraction(MAX_COEFFICIENT) ** 2 else math.inf
+    else:
+        exact = l1 / Fraction(executable.epsilon)
+        scale = float_at_least(exact) if exact <= MAX_COEFFICIENT else math.inf
+    if scale > MAX_COEFFICIENT:
+        raise InvalidParameter(owner, "event", f"an event with noise scale below {MAX_COEFFICIENT:.3g}", event)
+    return scale
