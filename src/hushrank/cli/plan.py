@@ -76,8 +76,11 @@ def counts(cells: int, max_cells: int, **options: Any) -> None:
     show(options, lambda budget: plan_counts(budget, cells, max_cells=max_cells))
 
 
+PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
 @command.command()
-@click.option("--probability", type=click.FloatRange(0, 1, min_open=True, max_open=True), required=True, help="Which.")
+@click.option("--probability", type=PROBABILITY, required=True, help="Which quantile.")
 @click.option("--grid-size", type=click.IntRange(min=2), required=True, help="Number of points of the public grid.")
 @budget_options
 def quantile(probability: float, grid_size: int, **options: Any) -> None:
