@@ -47,7 +47,7 @@ def people_option(function: Function) -> Function:
 
 @command.command()
 @click.option("--norm", type=float, required=True, help="Bound on one person's vector: L2 norm, or L1 if delta is 0.")
-@click.option("--nonnegative", is_flag=True, help="Vectors have no negative entries.")
+@click.option("--nonnegative", is_flag=True, help="Negative entries are clipped to zero (delta > 0).")
 @people_option
 @budget_options
 def vector(norm: float, nonnegative: bool, n_max: int, **options: Any) -> None:

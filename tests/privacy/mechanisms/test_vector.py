@@ -227,6 +227,11 @@ def test_unknown_events_are_refused(event):
         vector_lattice(1.0, event)
 
 
+def test_nonnegative_is_for_gaussian_events():
+    with pytest.raises(InvalidParameter, match="nonnegative of vector_lattice must be False for a pure event"):
+        vector_lattice(1.0, Pure(1.0), nonnegative=True)
+
+
 def test_noise_too_large_for_any_lattice_is_refused():
     for event in (Gaussian(1e16), Pure(1e-16)):
         with pytest.raises(InvalidParameter, match="at least one lattice unit"):

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import (
@@ -149,7 +150,7 @@ def vector_lattice(
     event : Gaussian or Pure
     neighbors : "replace" or "add_remove"
     nonnegative : bool, default False
-        Clip negative entries to zero; a Gaussian release under replace then needs sqrt(2) less noise.
+        Clip negative entries to zero; a Gaussian release under replace then needs sqrt(2) less noise. Gaussian only.
     n_max : int, default 2**26
         Public bound on the number of people; it sets how fine the lattice can be.
     """
@@ -163,6 +164,8 @@ def vector_lattice(
         most = 4 ** lattice_bits(n_max, owner, most=_L2_BITS, powers=1)
         exponent, squared_bound = largest_bound(lambda k: math.floor(4**k / cost), most)
         return GaussianLattice(executable, relation, bound, squared_bound, exponent, nonnegative)
+    if nonnegative:
+        raise InvalidParameter(owner, "nonnegative", "False for a pure event, whose L1 bound gains nothing", nonnegative)
     rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
     most = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1)
     exponent, l1_bound = largest_bound(lambda k: math.floor(2**k * rate), most)
