@@ -165,7 +165,7 @@ def vector_lattice(
         exponent, squared_bound = largest_bound(lambda k: math.floor(4**k / cost), most)
         return GaussianLattice(executable, relation, bound, squared_bound, exponent, nonnegative)
     if nonnegative:
-        raise InvalidParameter(owner, "nonnegative", "False for a pure event, whose L1 bound gains nothing", nonnegative)
+        raise InvalidParameter(owner, "nonnegative", "False for a pure event (its L1 bound gains nothing)", True)
     rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
     most = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1)
     exponent, l1_bound = largest_bound(lambda k: math.floor(2**k * rate), most)
