@@ -5,13 +5,13 @@ from rich.console import Console
 from rich.table import Table
 
 from hushrank.evaluation.second_moment_study import StudyRow, study_second_moment
-from hushrank.evaluation.synthetic import load_digits
+from hushrank.evaluation.synthetic import DIGITS_PIXEL_MAX, load_digits
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Budget
 
-# Public choices, made without looking at the images: pixels lie in [0, 16], so no row is longer than 16 sqrt(64) = 128;
+# Public choices, made without looking at the images: no row of 64 pixels is longer than 8 times the largest value;
 # half of that keeps most images whole.
-ROW_NORM = 64.0
+ROW_NORM = 8 * DIGITS_PIXEL_MAX / 2
 N_COMPONENTS = 5
 BUDGETS = [Budget(epsilon, delta) for delta in (0.0, 1e-6) for epsilon in (0.5, 1.0, 2.0, 4.0)]
 

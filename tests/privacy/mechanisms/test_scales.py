@@ -12,8 +12,10 @@ from hushrank.privacy.mechanisms.scales import (
     check_lattice,
     largest_bound,
     lattice_bits,
+    noise_law,
     scale_for,
 )
+from hushrank.privacy.noise.laws import exponential_law, normal_law
 
 
 @pytest.mark.parametrize(
@@ -66,3 +68,8 @@ def test_unfit_lattices_are_refused(step, bound, is_private, name):
     check_lattice(1.0, 1, True, "plan", Pure(1.0), ("norm", 1.0))
     with pytest.raises(InvalidParameter, match=f"^{name} of plan must be"):
         check_lattice(step, bound, is_private, "plan", Pure(1.0), ("norm", 1.0))
+
+
+def test_noise_law_follows_the_event():
+    assert noise_law(Gaussian(1.0)) is normal_law()
+    assert noise_law(Pure(1.0)) is exponential_law()

@@ -46,7 +46,7 @@ def test_exponential_comparison_extends_both_numbers():
     middle = Fraction(1, 2)
     threshold = exp_neg(middle + Fraction(1, 1 << 65), 64)[0]
     u, x = LazyUniform(words(0, 0, 0), threshold, 64), LazyUniform(words(1 << 63, 0, 0), 1 << 63, 64)
-    # x > 1/2 + 2^-65 by its next digits, so exp(-x) < threshold's continuation only for a zero tail of u below it
+    # All digits drawn in the end, zeros behind them: the decision is that of these two numbers.
     assert is_below_exp(u, x, lambda v: v) == (u.floor() < exp_neg(x.floor(), 300)[0] / Fraction(1 << 300))
     assert u.n > 64 and x.n > 64
     assert is_below_exp(LazyUniform(words(), 0, 64), LazyUniform(words(), 1 << 63, 64), lambda v: v)

@@ -8,12 +8,12 @@ Privacy    docs/privacy/gaussian.md, Lemma 5; docs/privacy/laplace.md, Lemma 2.
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.events import Event, Gaussian
+from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.scales import scale_for
-from hushrank.privacy.mechanisms.totals import Integers, check_total
+from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, noise_law, scale_for
+from hushrank.privacy.mechanisms.totals import check_total
+from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
-from hushrank.privacy.noise.laws import exponential_law, normal_law
 from hushrank.privacy.noise.linear import round_linear
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_integer
@@ -49,7 +49,6 @@ def release_counts(
     if not secret.size:
         raise InvalidParameter("release_counts", "counts", "at least one count", f"shape {secret.shape}")
     scale = counts_scale(secret.size, event, neighbors, max_cells=max_cells)
-    stream = noise.begin(event, parse_neighbors(neighbors, "release_counts"))
-    law = normal_law() if isinstance(event, Gaussian) else exponential_law()
-    deviates = ExtensibleDeviates(law, secret.size, 1, stream)
+    law = noise_law(check_gaussian_or_pure(event, "release_counts"))
+    deviates = ExtensibleDeviates(law, secret.size, 1, noise.begin(event, neighbors))
     return round_linear(np.array([[scale]]), deviates, secret.reshape(1, -1)).reshape(secret.shape)

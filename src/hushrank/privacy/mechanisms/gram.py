@@ -1,7 +1,5 @@
 """The release of sum x x^T that fits an event: GOE-shaped Gaussian noise, or two-sided Wishart for a pure one."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,8 +8,8 @@ from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_gaussian_or_pure
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric, symmetric_lattice
-from hushrank.privacy.mechanisms.totals import Integers
 from hushrank.privacy.mechanisms.wishart import Field, WishartLattice, release_wishart, wishart_lattice
+from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.source import NoiseSource
 
 GramLattice = SymmetricLattice | WishartLattice
@@ -26,9 +24,9 @@ def gram_lattice(
 ) -> GramLattice:
     """Plan the release of sum x x^T over real rows; reads nothing private."""
     executable = check_gaussian_or_pure(event, "gram_lattice")
-    plan: Any = symmetric_lattice if isinstance(executable, Gaussian) else wishart_lattice
-    lattice: GramLattice = plan(row_norm, executable, neighbors, n_max=n_max)
-    return lattice
+    if isinstance(executable, Gaussian):
+        return symmetric_lattice(row_norm, executable, neighbors, n_max=n_max)
+    return wishart_lattice(row_norm, executable, neighbors, n_max=n_max)
 
 
 def release_gram(total: Integers, lattice: GramLattice, noise: NoiseSource) -> NDArray[np.float64]:

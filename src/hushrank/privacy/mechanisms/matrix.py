@@ -8,8 +8,9 @@ Privacy    docs/privacy/gaussian.md, Corollary 2.
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.privacy.mechanisms.totals import Integers, check_total
+from hushrank.privacy.mechanisms.totals import check_total
 from hushrank.privacy.mechanisms.vector import VectorLattice, release_vector
+from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.source import NoiseSource
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, scale_for
-from hushrank.privacy.mechanisms.totals import Integers, check_total
+from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, noise_law, scale_for
+from hushrank.privacy.mechanisms.totals import check_total
+from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
-from hushrank.privacy.noise.laws import exponential_law, normal_law
 from hushrank.privacy.noise.linear import exact_entry
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_integer, check_real
@@ -97,9 +97,8 @@ def release_quantile(
     if not isinstance(event, Repeated) or event.count != search_steps(points.size):
         raise InvalidParameter(owner, "event", f"quantile_event(event, {points.size})", event)
     scale = _scale_in_parts(parts, event, neighbors, owner)
-    law = normal_law() if isinstance(event.event, Gaussian) else exponential_law()
-    stream = noise.begin(event, parse_neighbors(neighbors, owner))
-    deviates = ExtensibleDeviates(law, event.count, 1, stream)
+    law = noise_law(check_gaussian_or_pure(event.event, owner))
+    deviates = ExtensibleDeviates(law, event.count, 1, noise.begin(event, neighbors))
     # Python integers from here on: the sign of a sum must not wrap.
     noises = [exact_entry([scale], deviates, step) for step in range(event.count)]
     people = secret.tolist()

@@ -8,6 +8,7 @@ from fractions import Fraction
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.noise.deviates import MAX_EXPONENT
+from hushrank.privacy.noise.laws import Law, exponential_law, normal_law
 from hushrank.privacy.noise.linear import MAX_COEFFICIENT
 from hushrank.privacy.parameters import check_integer
 from hushrank.privacy.rational import float_at_least, sqrt_at_least
@@ -46,6 +47,11 @@ def check_lattice(step: float, bound: int, is_private: bool, owner: str, event: 
         raise InvalidParameter(owner, "event", "one that the noise of the lattice is large enough for", event)
     if not sys.float_info.min <= step <= sys.float_info.max / 2.0**64:
         raise InvalidParameter(owner, norm[0], "a bound whose lattice fits float64", norm[1])
+
+
+def noise_law(event: Gaussian | Pure) -> Law:
+    """The law of additive noise for an event: normal, or, with a sign, Laplace."""
+    return normal_law() if isinstance(event, Gaussian) else exponential_law()
 
 
 def scale_for(squared_l2: int, l1: int, event: Event, owner: str) -> float:

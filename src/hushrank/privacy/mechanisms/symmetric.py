@@ -17,8 +17,8 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, largest_bound, lattice_bits
-from hushrank.privacy.mechanisms.totals import Integers, check_square_total
-from hushrank.privacy.noise.deviates import add_normals
+from hushrank.privacy.mechanisms.totals import check_square_total
+from hushrank.privacy.noise.deviates import Integers, add_normals
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.linear import round_linear

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
-
-Integers = NDArray[np.int64]
+from hushrank.privacy.noise.deviates import Integers
 
 
 def check_total(total: Any, owner: str, *, ndim: int | None = None, name: str = "total") -> Integers:

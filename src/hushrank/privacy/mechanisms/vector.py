@@ -22,8 +22,8 @@ from hushrank.privacy.mechanisms.scales import (
     largest_bound,
     lattice_bits,
 )
-from hushrank.privacy.mechanisms.totals import Integers, check_total
-from hushrank.privacy.noise.deviates import add_laplace, add_normals
+from hushrank.privacy.mechanisms.totals import check_total
+from hushrank.privacy.noise.deviates import Integers, add_laplace, add_normals
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_real
 

@@ -19,8 +19,9 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, lattice_bits
-from hushrank.privacy.mechanisms.totals import Integers, check_square_total
+from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.bilinear import round_bilinear
+from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import normal_law

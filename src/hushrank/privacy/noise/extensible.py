@@ -40,9 +40,9 @@ class ExtensibleDeviates:
         """The deviates as float64: |x - float| <= 2^-bits + 2^-53 |x|."""
         return self.values.astype(np.float64) * 2.0**-self.bits
 
-    def centered(self) -> Integers:
-        """Midpoints 2 v + 1 in units of 2^-(bits + 1): within one unit of the real deviate."""
-        return 2 * self.values + 1
+    def centered(self, rows: NDArray[np.int64]) -> Integers:
+        """Midpoints 2 v + 1 of the given rows, in units of 2^-(bits + 1): within one unit of the real deviates."""
+        return 2 * self.values[rows] + 1
 
     def row(self, i: int, depth: int) -> list[int]:
         """Midpoints of row i with 64 depth further digits: within one unit of 2^(bits + 1 + 64 depth) x."""
@@ -82,7 +82,7 @@ class Stack:
 
     def centered(self, rows: NDArray[np.int64]) -> Integers:
         """Midpoints of the given rows, see ExtensibleDeviates.centered."""
-        return np.concatenate([sign * (2 * p.values[rows] + 1) for sign, p in self._parts], axis=1)
+        return np.concatenate([sign * p.centered(rows) for sign, p in self._parts], axis=1)
 
     def row(self, i: int, depth: int) -> list[int]:
         return [sign * x for sign, p in self._parts for x in p.row(i, depth)]

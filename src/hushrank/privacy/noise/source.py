@@ -62,7 +62,7 @@ class NoiseSource:
         """The events of all releases so far, in order."""
         return tuple(release.event for release in self._log)
 
-    def begin(self, event: Event, neighbors: Neighbors, *, numerics: str = "exact") -> Keystream:
+    def begin(self, event: Event, neighbors: Neighbors | str, *, numerics: str = "exact") -> Keystream:
         """Log the release that is being made and return a fresh key stream for its noise.
 
         `neighbors` is the relation under which the noise suffices for `event`; `numerics` is "exact" or "idealized".
