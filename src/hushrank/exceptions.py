@@ -56,3 +56,11 @@ class KeystreamMisuse(HushrankError, RuntimeError):
 
 class UnsuitableArithmetic(HushrankError, RuntimeError):
     """The installed BLAS breaks the error bound that exact rounding rests on; nothing was released."""
+
+
+class LedgerError(HushrankError):
+    """A ledger or one of its data sets is missing, closed, damaged or out of reach; nothing was charged."""
+
+
+class ModelFileError(HushrankError):
+    """A file is not a hushrank model, is damaged, or was written by a newer version; nothing was loaded."""
