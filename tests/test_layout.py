@@ -1,9 +1,13 @@
 """The shape of the project: imports point one way, and every source file has its test."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import hushrank
 
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "hushrank", ROOT / "tests"
@@ -12,9 +16,19 @@ SOURCE, TESTS = ROOT / "src" / "hushrank", ROOT / "tests"
 ARROWS = {
     "cli": {"estimators", "evaluation", "privacy", "engine", "validation", "report", "exceptions", "__init__"},
     "report": {"estimators", "evaluation", "privacy"},
-    "estimators": {"base", "engine", "orbit", "linalg", "privacy", "evaluation.bounds", "validation", "exceptions"},
-    "checks": {"base", "privacy", "evaluation", "validation", "exceptions"},
-    "base": {"privacy", "validation", "engine", "archive", "exceptions"},
+    "estimators": {
+        "base",
+        "engine",
+        "orbit",
+        "linalg",
+        "privacy",
+        "evaluation.bounds",
+        "validation",
+        "archive",
+        "exceptions",
+    },
+    "checks": {"base", "engine", "privacy", "evaluation", "validation", "exceptions"},
+    "base": {"privacy", "validation", "engine", "archive", "exceptions", "__init__"},
     "archive": {"exceptions"},
     "engine": {"linalg", "exceptions"},
     "orbit": {"linalg", "privacy.noise", "exceptions"},
@@ -96,4 +110,13 @@ def test_tests_mirror_sources():
 
 
 def test_importing_the_package_does_no_work():
-    assert imported_packages(Path("__init__.py")) <= {"hushrank"}
+    code = "import hushrank, sys; sys.exit(any(name == 'numpy' or 'hushrank.' in name for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_is_there():
+    for name in hushrank.__all__:
+        assert getattr(hushrank, name) is not None
+    assert set(hushrank.__all__) <= set(dir(hushrank))
+    with pytest.raises(AttributeError, match="no attribute 'PrivateNothing'"):
+        hushrank.PrivateNothing  # noqa: B018

@@ -64,3 +64,7 @@ class LedgerError(HushrankError):
 
 class ModelFileError(HushrankError):
     """A file is not a hushrank model, is damaged, or was written by a newer version; nothing was loaded."""
+
+
+class PlanBroken(HushrankError, RuntimeError):
+    """The events that were executed are not the planned ones: a bug in the estimator; its result was discarded."""

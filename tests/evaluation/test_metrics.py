@@ -13,7 +13,9 @@ def test_relative_spectral_error():
 
 
 def test_captured_variance():
-    true = np.diag([5.0, 3.0, 1.0])
-    assert captured_variance(true, true, 2) == pytest.approx(1.0)
-    assert captured_variance(np.diag([0.0, 1.0, 2.0]), true, 2) == pytest.approx(4.0 / 8.0)
-    assert captured_variance(-true, true, 1) == pytest.approx(1.0 / 5.0)
+    true, e = np.diag([5.0, 3.0, 1.0]), np.eye(3)
+    assert captured_variance(e[:2], true) == pytest.approx(1.0)
+    assert captured_variance(e[1:], true) == pytest.approx(4.0 / 8.0)
+    assert captured_variance(e[2:], true) == pytest.approx(1.0 / 5.0)
+    turned = np.array([[0.6, 0.8, 0.0], [-0.8, 0.6, 0.0]])
+    assert captured_variance(turned, true) == pytest.approx(1.0)  # another basis of the same plane

@@ -20,6 +20,7 @@ from hushrank.linalg.lattice import (
     integer_histogram,
     integer_sum,
     integer_sum_l1,
+    new_tally,
     quantize_rows,
     quantize_rows_l1,
 )
@@ -307,3 +308,22 @@ def test_each_gram_refuses_the_other_numbers():
         integer_gram(np.ones((2, 2), complex), 1.0, 25)
     with pytest.raises(TypeError, match=r"X of integer_gram_complex must hold complex numbers, .* got float64"):
         integer_gram_complex(np.ones((2, 2)), 1.0, 25)
+
+
+@pytest.mark.parametrize("total", [integer_gram, integer_sum, integer_sum_l1])
+def test_tallies_count_rows_that_were_touched(total):
+    X, tally = sample(), new_tally()
+    result = total(X, 1.5, 100, tally=tally)
+    assert np.array_equal(result, total(X, 1.5, 100))
+    finite = np.isfinite(X).all(axis=1)
+    with np.errstate(invalid="ignore"):
+        norms = np.abs(X).sum(axis=1) if total is integer_sum_l1 else np.hypot.reduce(X, axis=1)
+    assert tally.tolist() == [len(X), (~finite).sum(), (norms[finite] > 1.5).sum()]
+    total(X[:10], 1.5, 100, tally=tally)
+    assert tally[0] == len(X) + 10  # counts are added
+
+
+def test_a_row_at_the_bound_is_not_called_shortened():
+    tally = new_tally()
+    integer_gram(np.array([[0.6, 0.8], [0.6, 0.8000001], [0.0, 0.0]]), 1.0, 25, tally=tally)
+    assert tally.tolist() == [3, 0, 1]

@@ -23,6 +23,7 @@ from hushrank.privacy.events import (
     from_dict,
     leaves,
     to_dict,
+    together,
 )
 
 PROFILE = ((0.0, 0.5, 1.0, 2.0), (0.1, 0.03, 0.01, 1e-7))
@@ -181,3 +182,9 @@ def test_a_class_of_someone_else_is_unknown_everywhere():
     with pytest.raises(InvalidParameter, match=r"^events of Composed must be made of Gaussian"):
         Composed([Pure(1.0), Cheap(1.0)])
     assert accountant.epsilon(NonPrivate(), 0.1) == math.inf
+
+
+def test_together_wraps_only_what_is_more_than_one():
+    assert together([Pure(0.5)]) == Pure(0.5)
+    assert together(iter([Pure(0.5), Gaussian(2.0)])) == Composed([Pure(0.5), Gaussian(2.0)])
+    assert together([]) == Composed([])

@@ -1,5 +1,6 @@
 """A plan says what the release will do: same event, same scales, and a guarantee within the budget."""
 
+import dataclasses
 import json
 import math
 
@@ -7,14 +8,14 @@ import numpy as np
 import pytest
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.events import Gaussian, Pure, Repeated
+from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.mechanisms.counts import release_counts
 from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
 from hushrank.privacy.mechanisms.quantile import release_quantile
 from hushrank.privacy.mechanisms.vector import release_vector, vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.privacy.planning import Step, make_plan, plan_counts, plan_gram, plan_quantile, plan_vector
 
 BUDGETS = [Budget(0.5), Budget(0.5, neighbors="add_remove"), Budget(0.5, 1e-6), Budget(2.0, 1e-3, unit="user")]
 
@@ -41,15 +42,20 @@ def test_executed_events_are_the_planned_ones_and_stay_within_the_budget(budget)
         assert json.loads(json.dumps(plan.to_dict())) == plan.to_dict()
 
 
+def scales(plan):
+    (step,) = plan.steps
+    return step.scales
+
+
 def test_scales_of_pure_releases():
     budget = Budget(0.5)
-    assert plan_vector(budget, 2.0).scales == {"Laplace scale of an entry": pytest.approx(8.0, rel=1e-9)}
-    gram = plan_gram(budget, 2.0, 10).scales
+    assert scales(plan_vector(budget, 2.0)) == {"Laplace scale of an entry": pytest.approx(8.0, rel=1e-9)}
+    gram = scales(plan_gram(budget, 2.0, 10))
     assert gram["Wishart scale C"] == pytest.approx(8.0, rel=1e-5)
     assert gram["standard deviation off the diagonal"] == pytest.approx(8.0 * math.sqrt(22), rel=1e-5)
     assert gram["standard deviation on the diagonal"] == pytest.approx(8.0 * math.sqrt(44), rel=1e-5)
-    assert plan_counts(budget, 10, max_cells=2).scales == {"Laplace scale of a count": 8.0}
-    assert plan_quantile(budget, 0.5, 8).scales == {
+    assert scales(plan_counts(budget, 10, max_cells=2)) == {"Laplace scale of a count": 8.0}
+    assert scales(plan_quantile(budget, 0.5, 8)) == {
         "Laplace scale of a rank, each step (people)": pytest.approx(6.0, rel=1e-9)
     }
 
@@ -57,14 +63,14 @@ def test_scales_of_pure_releases():
 def test_scales_of_gaussian_releases():
     budget = Budget(0.5, 1e-6)
     multiplier = plan_vector(budget, 2.0).event.noise_multiplier
-    assert plan_vector(budget, 2.0).scales["standard deviation of an entry"] == pytest.approx(4 * multiplier, rel=1e-9)
-    nonnegative = plan_vector(budget, 2.0, nonnegative=True).scales["standard deviation of an entry"]
+    assert scales(plan_vector(budget, 2.0))["standard deviation of an entry"] == pytest.approx(4 * multiplier, rel=1e-9)
+    nonnegative = scales(plan_vector(budget, 2.0, nonnegative=True))["standard deviation of an entry"]
     assert nonnegative == pytest.approx(8**0.5 * multiplier, rel=1e-9)
-    gram = plan_gram(budget, 2.0, 10).scales
+    gram = scales(plan_gram(budget, 2.0, 10))
     assert gram["standard deviation off the diagonal"] == pytest.approx(4 * multiplier, rel=1e-8)
     assert gram["standard deviation on the diagonal"] == pytest.approx(32**0.5 * multiplier, rel=1e-8)
-    assert plan_counts(budget, 10).scales["standard deviation of a count"] == pytest.approx(2**0.5 * multiplier)
-    rank = plan_quantile(budget, 0.5, 16).scales["standard deviation of a rank, each step (people)"]
+    assert scales(plan_counts(budget, 10))["standard deviation of a count"] == pytest.approx(2**0.5 * multiplier)
+    rank = scales(plan_quantile(budget, 0.5, 16))["standard deviation of a rank, each step (people)"]
     assert rank == pytest.approx(2 * multiplier)
 
 
@@ -77,3 +83,19 @@ def test_the_event_follows_from_delta():
 def test_bad_shapes_are_refused():
     with pytest.raises(InvalidParameter, match="n_features of plan_gram must be an integer >= 1"):
         plan_gram(Budget(1.0), 1.0, 0)
+
+
+def test_a_plan_of_several_steps_states_what_they_give_together():
+    steps = [Step(name, "noise", Pure(epsilon), {"scale": 1.5}) for name, epsilon in (("first", 0.25), ("second", 0.5))]
+    plan = make_plan(Budget(1.0), *steps)
+    assert plan.event == Composed([Pure(0.25), Pure(0.5)])
+    assert plan.guarantee.epsilon == 0.75 and plan.guarantee.event == plan.event
+    assert [step["name"] for step in plan.to_dict()["steps"]] == ["first", "second"]
+
+
+def test_people_read_every_number_of_a_plan():
+    plan = dataclasses.replace(plan_gram(Budget(1.0, 1e-6, "add_remove", "user"), 1.0, 3), forecast={"error": 0.125})
+    text = str(plan)
+    for part in (str(plan.event), "epsilon = 1, delta = 1e-06", "add or remove one user", "exact", "error", "0.125"):
+        assert part in text
+    assert len({line.index("  ", 46) for line in text.splitlines()}) == 1  # values stand in one column

@@ -11,8 +11,11 @@ from hushrank.exceptions import BudgetExceeded, HushrankError
 
 # Name -> (one-line help, module); the module has a `command`. Heavy imports wait until a command runs.
 COMMANDS = {
-    "demo": ("Release a private covariance of built-in data and print a table.", "hushrank.cli.demo"),
+    "demo": ("Private principal components of built-in data: a first result.", "hushrank.cli.demo"),
     "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
+    "pca": ("Private principal components of a table of rows.", "hushrank.cli.pca"),
+    "covariance": ("Private covariance matrix of a table of rows.", "hushrank.cli.covariance"),
+    "ledger": ("Set up, show and verify privacy budgets on disk.", "hushrank.cli.ledger"),
 }
 
 BAD_INPUT, BUDGET_REFUSED, INTERRUPTED = 2, 3, 130
@@ -44,9 +47,9 @@ def cli() -> None:
 
     \b
     Start here:
-      hushrank demo                                       a first result, in seconds
-      hushrank plan gram --columns 64 --row-norm 1 --epsilon 1
-                                                          what a private covariance would cost
+      hushrank demo                 a first result, in seconds
+      hushrank plan pca --help      what it would cost on your data, without reading them
+      hushrank pca --help           private principal components of your table
 
     Exit codes: 0 done, 2 bad input (one line on stderr), 3 the budget was refused.
     """

@@ -9,8 +9,7 @@ def relative_spectral_error(released: NDArray[np.float64], true: NDArray[np.floa
     return float(np.linalg.norm(released - true, 2) / np.linalg.norm(true, 2))
 
 
-def captured_variance(released: NDArray[np.float64], true: NDArray[np.float64], n_components: int) -> float:
-    """Share of the best possible variance that the top eigenvectors of the released matrix capture: tr(V'MV) / best."""
-    V = np.linalg.eigh(released)[1][:, -n_components:]
-    best = np.linalg.eigvalsh(true)[-n_components:].sum()
-    return float(np.trace(V.T @ true @ V) / best)
+def captured_variance(components: NDArray[np.float64], true: NDArray[np.float64]) -> float:
+    """Variance along orthonormal rows V over that along as many top eigenvectors of M: tr(V M V') / best."""
+    best = np.linalg.eigvalsh(true)[-len(components) :].sum()
+    return float(np.trace(components @ true @ components.T) / best)

@@ -21,6 +21,7 @@ from hushrank.linalg.quantize import (
     check_norm_bound,
     check_rows,
     compiled,
+    new_tally,
     quantize_block,
     quantize_rows,
     quantize_rows_l1,
@@ -35,6 +36,7 @@ __all__ = [
     "integer_histogram",
     "integer_sum",
     "integer_sum_l1",
+    "new_tally",
     "quantize_rows",
     "quantize_rows_l1",
 ]
@@ -49,6 +51,8 @@ def integer_gram(
     norm_bound: float,
     squared_bound: int,
     rows_per_block: int = ROWS_PER_BLOCK,
+    *,
+    tally: IntegerArray | None = None,
 ) -> IntegerArray:
     """Sum of y y^T over the rows y of `quantize_rows(X, norm_bound, squared_bound)`, exactly.
 
@@ -62,6 +66,9 @@ def integer_gram(
         Largest squared norm of an integer row, between 1 and 2^48.
     rows_per_block : int
         Most rows quantized and multiplied at a time; it changes time and memory, never the result.
+    tally : ndarray of shape (3,), optional
+        From `new_tally`: the numbers of rows, of rows that are not finite (they count as zero) and of rows that
+        were shortened are added to it.
 
     Returns
     -------
@@ -76,7 +83,7 @@ def integer_gram(
            [ 0, 25]])
     """
     rows = check_rows(X, "X", "integer_gram", kinds="biuf")
-    return _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram")
+    return _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram", tally)
 
 
 def integer_gram_complex(
@@ -117,7 +124,14 @@ def integer_gram_complex(
     return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
 
 
-def integer_sum(X: ArrayLike, norm_bound: float, squared_bound: int, *, nonnegative: bool = False) -> IntegerArray:
+def integer_sum(
+    X: ArrayLike,
+    norm_bound: float,
+    squared_bound: int,
+    *,
+    nonnegative: bool = False,
+    tally: IntegerArray | None = None,
+) -> IntegerArray:
     """Sum of the rows of `quantize_rows(X, norm_bound, squared_bound, nonnegative=nonnegative)`, exactly.
 
     Parameters
@@ -130,6 +144,8 @@ def integer_sum(X: ArrayLike, norm_bound: float, squared_bound: int, *, nonnegat
         Largest squared norm of an integer row, between 1 and 2^48.
     nonnegative : bool, default False
         Replace negative entries by zero first.
+    tally : ndarray of shape (3,), optional
+        As for `integer_gram`.
 
     Returns
     -------
@@ -144,10 +160,12 @@ def integer_sum(X: ArrayLike, norm_bound: float, squared_bound: int, *, nonnegat
     owner = "integer_sum"
     rows = check_rows(X, "X", owner, kinds="biuf")
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
-    return _sum_rows(rows, check_norm_bound(norm_bound, owner), squared_bound, 2, nonnegative)
+    return _sum_rows(rows, check_norm_bound(norm_bound, owner), squared_bound, 2, nonnegative, tally)
 
 
-def integer_sum_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> IntegerArray:
+def integer_sum_l1(
+    X: ArrayLike, norm_bound: float, l1_bound: int, *, tally: IntegerArray | None = None
+) -> IntegerArray:
     """Sum of the rows of `quantize_rows_l1(X, norm_bound, l1_bound)`, exactly.
 
     Parameters
@@ -158,6 +176,8 @@ def integer_sum_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> IntegerArr
         Sum of absolute values to which rows of a larger sum are shortened.
     l1_bound : int
         Largest sum of absolute values of an integer row, between 1 and 2^48.
+    tally : ndarray of shape (3,), optional
+        As for `integer_gram`.
 
     Returns
     -------
@@ -172,7 +192,7 @@ def integer_sum_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> IntegerArr
     owner = "integer_sum_l1"
     rows = check_rows(X, "X", owner, kinds="biuf")
     l1_bound = check_integer(l1_bound, "l1_bound", owner, LARGEST_BOUND)
-    return _sum_rows(rows, check_norm_bound(norm_bound, owner), l1_bound, 1, nonnegative=False)
+    return _sum_rows(rows, check_norm_bound(norm_bound, owner), l1_bound, 1, False, tally)
 
 
 def integer_histogram(values: ArrayLike, grid: ArrayLike) -> IntegerArray:
@@ -228,6 +248,7 @@ def _sum_products(
     squared_bound: int,
     rows_per_block: int,
     owner: str,
+    tally: IntegerArray | None = None,
 ) -> IntegerArray:
     """Sum of y y^T over quantized rows y, complex rows as (real parts, imaginary parts)."""
     norm_bound = check_norm_bound(norm_bound, owner)
@@ -238,10 +259,10 @@ def _sum_products(
     rows = min(rows_per_block, _EXACT_IN_FLOAT // squared_bound, max(X.shape[0], 1))
     width = row_width(X)
     quantized, product = np.empty((rows, width)), np.empty((width, width))
-    total = np.zeros((width, width), np.int64)
+    total, counts = np.zeros((width, width), np.int64), new_tally() if tally is None else tally
     for _, block in row_blocks(X, rows):
         Y = quantized[: len(block)]
-        quantize_block(block, norm_bound, float(squared_bound), 2, Y)
+        quantize_block(block, norm_bound, float(squared_bound), 2, Y, counts)
         _multiply(Y, product)
         _add_integers(product, total)
     return total
@@ -260,13 +281,15 @@ def _add_integers(product: FloatArray, total: IntegerArray) -> None:
             total[i, j] += np.int64(product[i, j])
 
 
-def _sum_rows(X: NDArray[Any], norm_bound: float, bound: int, power: int, nonnegative: bool) -> IntegerArray:
+def _sum_rows(
+    X: NDArray[Any], norm_bound: float, bound: int, power: int, nonnegative: bool, tally: IntegerArray | None
+) -> IntegerArray:
     """Sum of quantized rows, block by block."""
     quantized = np.empty((min(ROWS_PER_BLOCK, len(X)), X.shape[1]))
-    total = np.zeros(X.shape[1], np.int64)
+    total, counts = np.zeros(X.shape[1], np.int64), new_tally() if tally is None else tally
     for _, block in row_blocks(X, ROWS_PER_BLOCK, nonnegative):
         Y = quantized[: len(block)]
-        quantize_block(block, norm_bound, float(bound), power, Y)
+        quantize_block(block, norm_bound, float(bound), power, Y, counts)
         _add_rows(Y, total)
     return total
 

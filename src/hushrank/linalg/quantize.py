@@ -72,7 +72,7 @@ def quantize_rows(
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
     Y = np.empty((rows.shape[0], row_width(rows))) if out is None else _check_out(out, rows, owner)
     for start, block in row_blocks(rows, ROWS_PER_BLOCK, nonnegative):
-        quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)])
+        quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)], new_tally())
     return Y
 
 
@@ -105,8 +105,13 @@ def quantize_rows_l1(X: ArrayLike, norm_bound: float, l1_bound: int) -> FloatArr
     l1_bound = check_integer(l1_bound, "l1_bound", owner, LARGEST_BOUND)
     Y = np.empty(rows.shape)
     for start, block in row_blocks(rows, ROWS_PER_BLOCK):
-        quantize_block(block, norm_bound, float(l1_bound), 1, Y[start : start + len(block)])
+        quantize_block(block, norm_bound, float(l1_bound), 1, Y[start : start + len(block)], new_tally())
     return Y
+
+
+def new_tally() -> NDArray[np.int64]:
+    """Zero counts of rows, of rows that are not finite, and of rows that were shortened to the bound."""
+    return np.zeros(3, np.int64)
 
 
 def row_width(X: NDArray[Any]) -> int:
@@ -207,12 +212,12 @@ def _power_sum(X: FloatArray, i: int, power: int) -> float:
 
 @compiled
 def _largest_magnitude(X: FloatArray, i: int) -> float:
-    """Largest |X[i, j]|, or 0 if an entry of the row is not finite."""
+    """Largest |X[i, j]|, or -1 if an entry of the row is not finite."""
     largest = 0.0
     for j in range(X.shape[1]):
         magnitude = abs(X[i, j])
         if not magnitude < math.inf:
-            return 0.0
+            return -1.0
         largest = max(largest, magnitude)
     return largest
 
@@ -225,8 +230,8 @@ def _norm(total: float, power: int) -> float:
 @compiled
 def _round_row(
     X: FloatArray, i: int, total: float, norm_bound: float, limit: float, power: int, Y: FloatArray, k: int
-) -> None:
-    """Write row i of X, whose power sum is `total`, to row k of Y as integers.
+) -> bool:
+    """Write row i of X, whose power sum is `total`, to row k of Y as integers; whether it was longer than the bound.
 
     A float sum of squared (or absolute) integers is at most limit <= 2^48 only if the exact sum is: float
     addition is monotone, so the sum is exact or has passed 2^53. The comparisons thus decide in integers.
@@ -240,7 +245,8 @@ def _round_row(
     slack = (n_features + 16) * 2.0**-52
     norm = _norm(total, power)
     # A row too long by no more than rounding error keeps its scale: integers in, the same integers out.
-    factor = _norm(limit, power) / (norm if norm > norm_bound * (1 + slack) else norm_bound)
+    is_long = norm > norm_bound * (1 + slack)
+    factor = _norm(limit, power) / (norm if is_long else norm_bound)
     for j in range(n_features):
         Y[k, j] = np.rint(X[i, j] * factor)
     integer_total = _power_sum(Y, k, power)
@@ -251,23 +257,31 @@ def _round_row(
         integer_total = _power_sum(Y, k, power)
     if not integer_total <= limit:
         Y[k, :] = 0.0
+    return bool(is_long)
 
 
 @compiled
-def quantize_block(X: FloatArray, norm_bound: float, limit: float, power: int, Y: FloatArray) -> None:
-    """Fill Y with the rows of X as integers, sum |y_j|^power <= limit; both C-contiguous, power 1 or 2."""
+def quantize_block(
+    X: FloatArray, norm_bound: float, limit: float, power: int, Y: FloatArray, tally: NDArray[np.int64]
+) -> None:
+    """Fill Y with the rows of X as integers, sum |y_j|^power <= limit; both C-contiguous, power 1 or 2.
+
+    The numbers of rows, of rows that are not finite and of rows that were shortened are added to `tally`.
+    """
     scratch = np.empty((1, X.shape[1]))
+    tally[0] += X.shape[0]
     for i in range(X.shape[0]):
         total = _power_sum(X, i, power)
         if _SMALLEST_SUM < total < math.inf:
-            _round_row(X, i, total, norm_bound, limit, power, Y, i)
+            tally[2] += _round_row(X, i, total, norm_bound, limit, power, Y, i)
             continue
         largest = _largest_magnitude(X, i)
-        if largest == 0.0:
+        if largest <= 0.0:
+            tally[1] += largest < 0.0
             Y[i, :] = 0.0
             continue
         # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
         for j in range(X.shape[1]):
             scratch[0, j] = X[i, j] / largest
         total = _power_sum(scratch, 0, power)
-        _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)
+        tally[2] += _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)

@@ -135,6 +135,12 @@ def check_event(event: Any, owner: str, name: str = "event") -> Event:
     return known
 
 
+def together(events: Iterable[Event]) -> Event:
+    """All of `events` as one: the event itself if there is only one, else Composed."""
+    parts = tuple(events)
+    return parts[0] if len(parts) == 1 else Composed(parts)
+
+
 def leaves(event: Event, owner: str = "leaves") -> dict[Leaf, int]:
     """Elementary events inside `event` with their multiplicities, equal ones merged, in order of appearance.
 

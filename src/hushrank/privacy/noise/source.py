@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Composed, Event, check_event
+from hushrank.privacy.events import Event, check_event, together
 from hushrank.privacy.guarantee import NUMERICS, Budget, Guarantee, Neighbors, parse_neighbors
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.parameters import check_integer
@@ -85,8 +85,8 @@ class NoiseSource:
         if made_for:
             requirement = f"the relation that the noise was made for, {' and '.join(sorted(made_for))}"
             raise InvalidParameter("NoiseSource.guarantee", "neighbors", requirement, budget.neighbors.value)
-        event = self._log[0].event if len(self._log) == 1 else Composed(self.executed)
         numerics = "idealized" if any(release.numerics == "idealized" for release in self._log) else "exact"
+        event = together(self.executed)
         return accountant.guarantee(event, budget, numerics=numerics, reproducible=self.reproducible)
 
     def _fresh_stream(self, release: int) -> Keystream:

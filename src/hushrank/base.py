@@ -1,0 +1,251 @@
+"""What every estimator shares: one order of work in `fit`, one guarantee, one file format.
+
+fit        check parameters -> check the schema of the data -> plan -> charge the ledger -> read, bound and sum
+           the data -> release -> post-process -> confirm that the executed events are the planned ones.
+Charge     durable before any noise is drawn: a crash after it loses budget, never privacy.
+Imports    this is the only module that imports scikit-learn, and it uses public names only.
+"""
+
+import re
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from hushrank import __version__
+from hushrank.archive import read_archive, write_archive
+from hushrank.engine.blocks import read_rows
+from hushrank.engine.local import Engine, LocalEngine
+from hushrank.engine.rows import Rows
+from hushrank.exceptions import HushrankError, InvalidParameter, ModelFileError, PlanBroken
+from hushrank.privacy.events import Event
+from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
+from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.parameters import check_integer
+from hushrank.privacy.planning import Plan, Step, make_plan
+from hushrank.validation import Param, check_parameters
+
+__all__ = ["ClassNamePrefixFeaturesOutMixin", "NotFitted", "Param", "PrivateEstimator", "TransformerMixin", "clone"]
+
+# A ledger and an engine belong to a place, not to a model; whoever knows a seed can subtract the noise.
+NEVER_SAVED = ("ledger", "random_state", "engine", "verbose")
+
+
+class NotFitted(HushrankError, NotFittedError):
+    """The estimator was asked for a result before `fit`."""
+
+
+@runtime_checkable
+class Account(Protocol):
+    """What `fit` needs of a ledger; `hushrank.Ledger(path)["name"]` is one."""
+
+    def charge(
+        self, event: Event, key: str | None = None, neighbors: Any = None, unit: Any = None, note: str = ""
+    ) -> Any:
+        """Commit the cost of `event` durably, or raise."""
+
+
+class Releases(Protocol):
+    """What `_plan` returns: the public numbers of all releases of one fit."""
+
+    def steps(self) -> tuple[Step, ...]:
+        """The releases in the order of their execution."""
+
+
+class PrivateEstimator(BaseEstimator, ABC):
+    """Base of all estimators.
+
+    A subclass states `_params` (a table of its own parameters) and `_unit`, stores its parameters in `__init__` and
+    nothing else, and defines
+
+    - `_plan(budget, n_features)`: parameters -> the public numbers of all releases; reads no data;
+    - `_fit(rows, releases, noise, total)`: bound, release, post-process -> a dict of learned attributes, where
+      `total(kernel, public_state)` is the exact sum of an integer kernel over all blocks of rows;
+    - `_forecast(releases, n_samples, n_features)`: the error to expect, from public numbers;
+    - `_check_rows(rows, releases)`, where the schema of the data must fit the plan.
+    """
+
+    _params: ClassVar[Mapping[str, Param]] = {}
+    _unit: ClassVar[Unit] = Unit.ROW
+    _common: ClassVar[Mapping[str, Param]] = {
+        "epsilon": Param(float, above=0),
+        "delta": Param(float, minimum=0, below=1),
+        "neighbors": Param(words=tuple(relation.value for relation in Neighbors)),
+        "ledger": Param(Account, optional=True, description='an account of a ledger, as Ledger("budget.db")["name"],'),
+        "random_state": Param(int, minimum=0, optional=True),
+        "engine": Param(Engine, optional=True, description="an engine such as LocalEngine()"),
+        "verbose": Param(int, minimum=0),
+    }
+
+    @classmethod
+    def parameter_table(cls) -> dict[str, Param]:
+        """What every parameter must be; the conformance suite makes its tests from it."""
+        return {**cls._params, **cls._common}
+
+    def plan(self, shape: tuple[int, int]) -> Plan:
+        """Event, noise scales, guarantee and error forecast of a fit, from parameters and public shape alone.
+
+        Parameters
+        ----------
+        shape : (n_samples, n_features)
+            The number of rows serves the forecast only: under "add_remove" give a public guess.
+        """
+        budget, owner = self._check_parameters(), type(self).__name__
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise InvalidParameter(owner, "shape", "a pair (n_samples, n_features)", shape)
+        n_samples = check_integer(shape[0], "n_samples", owner, minimum=1)
+        n_features = check_integer(shape[1], "n_features", owner, minimum=1)
+        releases = self._plan(budget, n_features)
+        return replace(make_plan(budget, *releases.steps()), forecast=self._forecast(releases, n_samples, n_features))
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from private rows and release the result.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame, path of a Parquet, CSV, npy or npz file or of a folder of Parquet files, \
+iterator of blocks, or function that returns such an iterator
+            Rows of shape (n_samples, n_features). Rows that are not finite count as zero; their number goes to the
+            log "hushrank", which is for the data holder only.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        budget, owner = self._check_parameters(), type(self).__name__
+        rows = read_rows(X, owner=owner)
+        releases = self._plan(budget, rows.n_features)
+        self._check_rows(rows, releases)
+        planned = tuple(step.event for step in releases.steps())
+        noise = NoiseSource(self.random_state)
+        if self.ledger is not None:
+            event = make_plan(budget, *releases.steps()).event
+            # The key makes a charge that is retried over a bad connection count once; every fit has its own.
+            self.ledger.charge(event, key=uuid.uuid4().hex, neighbors=budget.neighbors, unit=self._unit, note=owner)
+        engine = LocalEngine() if self.engine is None else self.engine
+        total = partial(engine.total, rows, verbose=self.verbose, label=owner)
+        learned = self._fit(rows, releases, noise, total)
+        if noise.executed != planned:
+            raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
+        self._learn({**learned, **_schema(rows), "privacy_": noise.guarantee(budget)})
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, without pickle; `hushrank.load` reads it.
+
+        The ledger, the engine and the seed stay behind. The file is replaced as a whole or not at all.
+        """
+        learned = self._learned()
+        guarantee = learned.pop("privacy_")
+        is_array = {name: isinstance(value, np.ndarray) and value.dtype != object for name, value in learned.items()}
+        content = {
+            "class": type(self).__name__,
+            "hushrank": __version__,
+            "parameters": {k: _to_json(v) for k, v in self.get_params(deep=False).items() if k not in NEVER_SAVED},
+            "attributes": {name: _to_json(value) for name, value in learned.items() if not is_array[name]},
+            "guarantee": guarantee.to_dict(),
+        }
+        write_archive(path, content, {name: value for name, value in learned.items() if is_array[name]})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model of this class that `save` wrote; anything else is refused with ModelFileError."""
+        content, arrays = read_archive(path)
+        if content.get("class") != cls.__name__:
+            raise ModelFileError(f"{path} holds a {content.get('class')}, not a {cls.__name__}.")
+        try:
+            model = cls(**content["parameters"])
+            model._check_parameters()
+            learned = {**arrays, **content["attributes"], "privacy_": Guarantee.from_dict(content["guarantee"])}
+        except (KeyError, TypeError, InvalidParameter) as error:
+            raise ModelFileError(f"{path} does not fit this version of {cls.__name__}: {error}") from error
+        if not all(re.fullmatch(r"[a-z][a-z0-9_]*_", name) for name in learned):
+            raise ModelFileError(f"{path} has attributes that no {cls.__name__} has.")
+        if "feature_names_in_" in learned:
+            learned["feature_names_in_"] = np.asarray(learned["feature_names_in_"], object)
+        model._learn(learned)
+        return model
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = super().__repr__(N_CHAR_MAX)
+        return f"{shown} with {self.privacy_!r}" if hasattr(self, "privacy_") else shown
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True  # values never raise in fit
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "privacy_")
+
+    @abstractmethod
+    def _plan(self, budget: Budget, n_features: int) -> Any:
+        """The public numbers of all releases."""
+
+    @abstractmethod
+    def _fit(self, rows: Rows, releases: Any, noise: NoiseSource, total: Callable[..., Any]) -> dict[str, Any]:
+        """Learned attributes by name."""
+
+    @abstractmethod
+    def _forecast(self, releases: Any, n_samples: int, n_features: int) -> dict[str, float]:
+        """The error to expect, from public numbers alone."""
+
+    @abstractmethod
+    def _check_rows(self, rows: Rows, releases: Any) -> None:
+        """Refuse data whose public schema does not fit the plan; called before the charge."""
+
+    def _check_parameters(self) -> Budget:
+        """Check all parameters against the table and fold the common ones into the budget that is asked for."""
+        owner = type(self).__name__
+        check_parameters(self.parameter_table(), self.get_params(deep=False), owner)
+        if self.ledger is not None and self.random_state is not None:
+            requirement = "None where a ledger is charged, because noise from a seed can be subtracted"
+            raise InvalidParameter(owner, "random_state", requirement, self.random_state)
+        return Budget(float(self.epsilon), float(self.delta), self.neighbors, self._unit)
+
+    def _check_new_rows(self, X: Any) -> Any:
+        """New rows, checked by scikit-learn's rules against the columns of the fit; NaN is allowed."""
+        self._learned()
+        rules = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=False, **rules)
+
+    def _learned(self) -> dict[str, Any]:
+        """Learned attributes by name, or NotFitted."""
+        if not hasattr(self, "privacy_"):
+            raise NotFitted(f"this {type(self).__name__} is not fitted yet; call fit first.")
+        return {name: value for name, value in vars(self).items() if _is_learned(name)}
+
+    def _learn(self, learned: Mapping[str, Any]) -> None:
+        """Replace all learned attributes at once, so that no attribute of an earlier fit survives."""
+        for name in [name for name in vars(self) if _is_learned(name)]:
+            delattr(self, name)
+        for name, value in learned.items():
+            setattr(self, name, value)
+
+
+def _is_learned(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _schema(rows: Rows) -> dict[str, Any]:
+    """The public schema of the data, under scikit-learn's names."""
+    if rows.columns is None:
+        return {"n_features_in_": rows.n_features}
+    return {"n_features_in_": rows.n_features, "feature_names_in_": np.asarray(rows.columns, object)}
+
+
+def _to_json(value: Any) -> Any:
+    """A parameter or a small learned attribute as JSON holds it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value

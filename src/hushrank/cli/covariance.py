@@ -1,0 +1,48 @@
+"""`hushrank covariance`: private covariance matrix of a table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.table import Table
+
+from hushrank.cli.fit import FIT_OPTIONS, run
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@click.option("--rank", type=int, help="Rank of the matrix. Default: full.")
+@FIT_OPTIONS
+def command(**arguments: Any) -> None:
+    """Private covariance matrix of a table of rows.
+
+    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
+    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite count
+    as zero. Without --center the result is the second moment.
+
+    \b
+    Examples:
+      hushrank covariance patients.parquet --row-norm 1 --epsilon 1 --out cov.hush
+      hushrank covariance patients.csv --columns age,weight --center private --row-norm 50 --center-norm 200 \\
+               --epsilon 1 --delta 1e-6 --json
+    \b
+    What it will cost, before any data are read: hushrank plan covariance --help
+    """
+    from hushrank.estimators.covariance import PrivateCovariance
+
+    run(PrivateCovariance, describe, **arguments)
+
+
+SHOWN = 10
+
+
+def describe(model: Any) -> Iterator[Any]:
+    """A table of the largest eigenvalues."""
+    d = model.n_features_in_
+    yield f"private {d} x {d} covariance, largest eigenvalues:"
+    table = Table()
+    table.add_column("rank", justify="right")
+    table.add_column("eigenvalue", justify="right")
+    for i, value in enumerate(model.eigenvalues_[:SHOWN]):
+        table.add_row(str(i + 1), f"{value:.6g}")
+    yield table

@@ -1,0 +1,81 @@
+"""What the commands that learn from a table of rows share: input, ledger, output."""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from hushrank.cli.options import BUDGET_OPTIONS, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
+from hushrank.engine.blocks import read_rows
+from hushrank.engine.local import LocalEngine
+from hushrank.privacy.ledger import Ledger
+
+Describe = Callable[[Any], Iterator[Any]]
+
+FIT_OPTIONS = options(
+    SECOND_MOMENT_OPTIONS,
+    BUDGET_OPTIONS,
+    click.option("--columns", help="Columns to use, separated by commas. Default: all."),
+    click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
+    click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
+    click.option("--dataset", help="Name of the data set in the ledger."),
+    click.option("--threads", type=int, help="Threads to use. Default: all cores."),
+    click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
+    click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
+    JSON_OPTION,
+)
+
+
+def run(
+    make_estimator: Callable[..., Any],
+    describe: Describe,
+    *,
+    source: str,
+    columns: str | None,
+    out: Path | None,
+    ledger_address: str | None,
+    dataset: str | None,
+    threads: int | None,
+    seed: int | None,
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Fit, write the model and print what was released. Everything that can be refused is refused before the fit."""
+    if out is None and not as_json:
+        raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise click.UsageError(f"The folder of --out {out} does not exist.")
+    if (ledger_address is None) != (dataset is None):
+        raise click.UsageError("--ledger and --dataset go together.")
+    logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
+    account = None if ledger_address is None else Ledger(ledger_address)[str(dataset)]
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    verbose = int(not quiet and sys.stderr.isatty())
+    engine = LocalEngine(threads=threads)
+    model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=verbose)
+    model.fit(read_rows(source, owner=type(model).__name__, columns=names))
+    if out is not None:
+        model.save(out)
+    if as_json:
+        click.echo(json.dumps(to_json(model)))
+        return
+    console = Console(highlight=False)
+    for part in describe(model):
+        console.print(part)
+    console.print(f"[bold]guarantee[/bold]: {model.privacy_}", soft_wrap=True)
+    console.print(f"model written to {out}", soft_wrap=True)
+
+
+def to_json(model: Any) -> dict[str, Any]:
+    """The learned attributes, which are all of the release, and the guarantee."""
+    learned = {name: value for name, value in vars(model).items() if name.endswith("_") and name != "privacy_"}
+    return {
+        **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in learned.items()},
+        "privacy_": model.privacy_.to_dict(),
+    }

@@ -1,0 +1,90 @@
+"""Options that several commands share, and how a plan is printed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from hushrank.privacy.guarantee import Neighbors, Unit
+from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
+from hushrank.privacy.planning import Plan
+
+Function = Callable[..., Any]
+
+_RELATIONS, _UNITS = [relation.value for relation in Neighbors], [unit.value for unit in Unit]
+
+
+def options(*decorators: Function) -> Function:
+    """One decorator from several; --help lists their options in this order."""
+
+    def decorate(function: Function) -> Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+UNIT_OPTION = click.option(
+    "--unit", type=click.Choice(_UNITS), default="row", show_default=True, help="By one of what."
+)
+BUDGET_OPTIONS = options(
+    click.option("--epsilon", type=float, required=True, help="Privacy budget, > 0."),
+    click.option("--delta", type=float, default=0.0, show_default=True, help="0 asks for pure privacy."),
+    click.option(
+        "--neighbors",
+        type=click.Choice(_RELATIONS),
+        default="replace",
+        show_default=True,
+        help="Data sets differ by one replaced, or by one added or removed.",
+    ),
+)
+N_MAX_OPTION = click.option(
+    "--n-max",
+    type=int,
+    default=DEFAULT_N_MAX,
+    show_default=True,
+    help="Public bound on the number of people; sets the fineness of the lattice.",
+)
+
+
+class Center(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """Nothing, "private", numbers separated by commas, or the path of an .npy file with a vector."""
+
+    name = "center"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "private" or not isinstance(value, str):
+            return value
+        try:
+            if value.endswith(".npy"):
+                return np.load(Path(value), allow_pickle=False)
+            return [float(number) for number in value.split(",")]
+        except (OSError, ValueError):
+            self.fail(f"{value!r} is not 'private', numbers separated by commas, or an .npy file.", param, ctx)
+
+
+SECOND_MOMENT_OPTIONS = options(
+    click.option(
+        "--row-norm", type=float, required=True, help="Public bound on the L2 norm of a row; longer ones are shortened."
+    ),
+    click.option(
+        "--center",
+        type=Center(),
+        help="What to subtract from every row: 'private' (a mean that takes 10 % of the budget), numbers separated by "
+        "commas, or an .npy file. Default: nothing.",
+    ),
+    click.option(
+        "--center-norm", type=float, help="With --center private: bound on a row before centering. Default: --row-norm."
+    ),
+    N_MAX_OPTION,
+)
+
+
+def print_plan(plan: Plan, as_json: bool) -> None:
+    """The plan as lines for people, or as one JSON object."""
+    click.echo(json.dumps(plan.to_dict()) if as_json else str(plan))

@@ -1,0 +1,46 @@
+"""`hushrank pca`: private principal components of a table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.table import Table
+
+from hushrank.cli.fit import FIT_OPTIONS, run
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@click.option("--components", "n_components", type=int, required=True, help="Number of components.")
+@FIT_OPTIONS
+def command(**arguments: Any) -> None:
+    """Private principal components of a table of rows.
+
+    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
+    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite count
+    as zero.
+
+    \b
+    Examples:
+      hushrank pca patients.parquet --components 5 --row-norm 1 --epsilon 1 --out pca.hush
+      hushrank pca visits/ --components 3 --row-norm 10 --epsilon 0.5 --delta 1e-6 \\
+               --ledger budget.db --dataset patients-2026 --json > pca.json
+    \b
+    What it will cost, before any data are read: hushrank plan pca --help
+    """
+    from hushrank.estimators.pca import PrivatePCA
+
+    run(PrivatePCA, describe, **arguments)
+
+
+def describe(model: Any) -> Iterator[Any]:
+    """A table of the components."""
+    table = Table(title=f"{len(model.components_)} private principal components", title_justify="left")
+    for name in ("component", "variance", "share of the total", "largest loading"):
+        table.add_column(name, justify="left" if name == "largest loading" else "right")
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    for i, loadings in enumerate(model.components_):
+        j = int(abs(loadings).argmax())
+        variance, ratio = model.explained_variance_[i], model.explained_variance_ratio_[i]
+        table.add_row(str(i + 1), f"{variance:.6g}", f"{ratio:.3f}", f"{names[j]} ({loadings[j]:+.3f})")
+    yield table

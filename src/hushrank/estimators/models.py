@@ -1,0 +1,36 @@
+"""Reading saved models of any class."""
+
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from hushrank.archive import read_archive
+from hushrank.exceptions import ModelFileError
+
+# Class -> module. A file names its class; nothing but these is ever imported on its behalf.
+MODELS = {
+    "PrivateCovariance": "hushrank.estimators.covariance",
+    "PrivatePCA": "hushrank.estimators.pca",
+}
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote; a foreign, damaged or newer file is refused with ModelFileError.
+
+    A model of a class outside hushrank is read by the `load` of that class.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from hushrank.estimators.pca import PrivatePCA
+    >>> pca = PrivatePCA(1, row_norm=1.0, epsilon=1.0).fit(np.eye(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pca.save(os.path.join(folder, "pca.hush"))
+    ...     copy = load(os.path.join(folder, "pca.hush"))
+    >>> bool((copy.components_ == pca.components_).all()), copy.privacy_ == pca.privacy_
+    (True, True)
+    """
+    name = read_archive(path)[0].get("class")
+    if name not in MODELS:
+        raise ModelFileError(f"{path} holds a model of class {name}, which is not one of {', '.join(MODELS)}.")
+    return getattr(import_module(MODELS[name]), name).load(path)

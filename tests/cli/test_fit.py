@@ -1,0 +1,96 @@
+"""Commands that learn from a table: where data come from, where results go, and what is refused before the charge."""
+
+import json
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import hushrank
+from hushrank.cli import pca
+from hushrank.cli.fit import to_json
+from hushrank.estimators.pca import PrivatePCA
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from hushrank.privacy.ledger import Ledger
+
+X = np.random.default_rng(0).standard_normal((50, 3))
+BASIC = "--components 2 --row-norm 2 --epsilon 1"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)  # handlers would outlive the test
+    pd.DataFrame(X, columns=["a", "b", "c"]).to_csv("rows.csv", index=False)
+    return tmp_path
+
+
+def run(line):
+    return CliRunner().invoke(pca.command, line.split())
+
+
+def test_the_model_file_holds_what_is_printed(folder):
+    result = run(f"rows.csv {BASIC} --out model --json --seed 5 --threads 1 --quiet")
+    assert result.exit_code == 0
+    model = hushrank.load("model")
+    assert json.loads(result.stdout) == json.loads(json.dumps(to_json(model)))
+    assert np.array_equal(
+        model.components_, PrivatePCA(2, row_norm=2.0, epsilon=1.0, random_state=5).fit(X).components_
+    )
+    assert json.loads(result.stdout)["privacy_"]["reproducible"] is True
+
+
+def test_columns_choose_and_order(folder):
+    result = run(f"rows.csv {BASIC} --columns c,a --json --quiet --seed 1")
+    assert json.loads(result.stdout)["feature_names_in_"] == ["c", "a"]
+    expected = PrivatePCA(2, row_norm=2.0, epsilon=1.0, random_state=1).fit(X[:, [2, 0]]).components_
+    assert json.loads(result.stdout)["components_"] == expected.tolist()
+
+
+def test_the_ledger_is_charged(folder):
+    with Ledger("budget.db") as ledger:
+        ledger.create("rows", epsilon=1.5, neighbors="replace", unit="row")
+        line = f"rows.csv {BASIC} --out model --quiet --ledger budget.db --dataset rows"
+        assert run(line).exit_code == 0
+        assert ledger["rows"].left().epsilon == 0.5
+        before = (folder / "model").read_bytes()
+        assert isinstance(run(line).exception, BudgetExceeded)
+        assert (folder / "model").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "message"),
+    [
+        (f"rows.csv {BASIC}", None, "Say where the result goes: --out FILE, or --json"),
+        (
+            f"rows.csv {BASIC} --out no/such/folder/model",
+            None,
+            "The folder of --out no/such/folder/model does not exist",
+        ),
+        (f"rows.csv {BASIC} --json --ledger budget.db", None, "--ledger and --dataset go together"),
+        (f"rows.csv {BASIC} --json --dataset rows", None, "--ledger and --dataset go together"),
+        (f"rows.csv {BASIC} --json --ledger none.db --dataset rows", LedgerError, "none.db"),
+        (f"rows.csv {BASIC} --json --ledger budget.db --dataset other", LedgerError, "other"),
+        (f"none.csv {BASIC} --json {{}}", InvalidParameter, "X of PrivatePCA must be an existing file"),
+        (f"rows.csv {BASIC} --json --columns a,z {{}}", InvalidParameter, "z"),
+        (f"rows.csv {BASIC} --json --center 1,2 {{}}", InvalidParameter, "center of PrivatePCA must be a vector of 3"),
+        (f"rows.csv {BASIC} --json --threads 0 {{}}", InvalidParameter, "threads"),
+        (f"rows.csv {BASIC} --json --seed 1 {{}}", InvalidParameter, "random_state of PrivatePCA must be None where"),
+        (f"rows.csv {BASIC} --json --neighbors add_remove {{}}", InvalidParameter, "neighbors"),
+        ("rows.csv --components 4 --row-norm 2 --epsilon 1 --json {}", InvalidParameter, "n_components of PrivatePCA"),
+        ("rows.csv --components 2 --row-norm -2 --epsilon 1 --json {}", InvalidParameter, "row_norm of PrivatePCA"),
+        ("rows.csv --components 2 --row-norm 2 --epsilon 0 --json {}", InvalidParameter, "epsilon of PrivatePCA"),
+    ],
+)
+def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, message):
+    with Ledger("budget.db") as ledger:
+        ledger.create("rows", epsilon=5.0, neighbors="replace", unit="row")
+        result = run(line.format("--out model --ledger budget.db --dataset rows"))
+        assert result.exit_code != 0
+        if kind is None:
+            assert message in result.output
+        else:
+            assert isinstance(result.exception, kind) and message in str(result.exception)
+        assert len(ledger["rows"].history()) == 1 and not (folder / "model").exists()

@@ -1,0 +1,39 @@
+"""Shared options: the center, and plans in two forms."""
+
+import json
+
+import click
+import numpy as np
+import pytest
+
+from hushrank.cli.options import Center, options, print_plan
+from hushrank.privacy.guarantee import Budget
+from hushrank.privacy.planning import plan_gram
+
+
+def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
+    np.save(tmp_path / "center.npy", [1.5, 2.5])
+    convert = Center().convert
+    assert convert("private", None, None) == "private"
+    assert convert("1,-2.5, 3e2", None, None) == [1.0, -2.5, 300.0]
+    assert convert(str(tmp_path / "center.npy"), None, None).tolist() == [1.5, 2.5]
+    for wrong in ("public", "1;2", str(tmp_path / "none.npy"), ""):
+        with pytest.raises(click.BadParameter, match="is not 'private', numbers separated by commas"):
+            convert(wrong, None, None)
+
+
+def test_plans_print_for_people_and_for_machines(capsys):
+    plan = plan_gram(Budget(1.0), 1.0, 3)
+    print_plan(plan, as_json=True)
+    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+    print_plan(plan, as_json=False)
+    assert capsys.readouterr().out == f"{plan}\n"
+
+
+def test_help_lists_options_in_their_order():
+    @click.command()
+    @options(click.option("--first"), click.option("--second"))
+    def command(**_):
+        """Nothing."""
+
+    assert [option.name for option in command.params] == ["first", "second"]

@@ -1,0 +1,162 @@
+"""What `fit`, `plan`, `save` and `load` do, and in which order; test_checks holds every estimator to it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hushrank.archive import read_archive, write_archive
+from hushrank.base import NotFitted
+from hushrank.engine.local import LocalEngine
+from hushrank.estimators.pca import PrivatePCA
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError, PlanBroken
+from hushrank.privacy.ledger import Ledger
+
+X = np.random.default_rng(0).standard_normal((30, 4))
+
+
+def pca(**parameters):
+    return PrivatePCA(2, **{"row_norm": 1.0, "epsilon": 1.0, **parameters})
+
+
+class Recorder:
+    """Stands in for engine, ledger account and mechanism, and notes who was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def charge(self, event, key=None, neighbors=None, unit=None, note=""):
+        self.calls.append(("charge", event, key, str(neighbors), str(unit), note))
+
+    def total(self, *arguments, **options):
+        self.calls.append("total")
+        return LocalEngine(1).total(*arguments, **options)
+
+
+def test_the_ledger_is_charged_with_the_whole_plan_before_data_are_summed():
+    recorder = Recorder()
+    model = pca(ledger=recorder, engine=recorder, center="private").fit(X)
+    charge, *rest = recorder.calls
+    assert charge[:2] == ("charge", model.plan(X.shape).event) and charge[3:] == ("replace", "row", "PrivatePCA")
+    assert rest == ["total", "total"]
+    model.fit(X)
+    keys = [call[2] for call in recorder.calls if call[0] == "charge"]
+    assert len(set(keys)) == 2  # another fit is another release
+
+
+def test_a_crash_after_the_charge_loses_budget_and_leaves_the_old_model(tmp_path):
+    class Broken(Recorder):
+        def total(self, *arguments, **options):
+            raise OSError("disk gone")
+
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("data", epsilon=3.0, neighbors="replace", unit="row")
+        model = pca(ledger=ledger["data"]).fit(X)
+        before = model.components_
+        model.engine = Broken()
+        with pytest.raises(OSError, match="disk gone"):
+            model.fit(X)
+        assert ledger["data"].left().epsilon == 1.0
+        assert model.components_ is before
+
+
+def test_an_estimator_that_leaves_its_plan_releases_nothing():
+    class Careless(PrivatePCA):
+        def _fit(self, rows, releases, noise, total):
+            super()._fit(rows, releases, noise, total)
+            return super()._fit(rows, releases, noise, total)
+
+    model = Careless(2, row_norm=1.0, epsilon=1.0)
+    with pytest.raises(PlanBroken, match=r"Careless planned .* and executed"):
+        model.fit(X)
+    assert not hasattr(model, "components_")
+
+
+def test_an_overdrawn_account_says_what_is_left(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("data", epsilon=1.5, neighbors="replace", unit="row")
+        model = pca(ledger=ledger["data"]).fit(X)
+        with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 1, left 0\.5"):
+            model.fit(X)
+
+
+def test_a_missing_ledger_or_data_set_is_refused(tmp_path):
+    for make in (lambda: Ledger(tmp_path / "none.db")["data"], lambda: Ledger(tmp_path)["data"]):
+        with pytest.raises(LedgerError):
+            pca(ledger=make()).fit(X)
+    with pytest.raises(InvalidParameter, match=r"ledger of PrivatePCA must be an account of a ledger, as Ledger"):
+        pca(ledger="budget.db").fit(X)
+
+
+@pytest.mark.parametrize("shape", [None, 4, (4,), (0, 4), (4, 0), (4.5, 2), [4, 2]])
+def test_plans_need_a_shape(shape):
+    with pytest.raises(InvalidParameter, match=r"(shape|n_samples|n_features) of PrivatePCA must be"):
+        pca().plan(shape)
+
+
+def test_names_of_columns_are_kept_and_those_of_rows_are_not(tmp_path):
+    table = pd.DataFrame(X, columns=list("abcd"), index=[f"patient {i}" for i in range(30)])
+    model = pca().fit(table)
+    assert model.feature_names_in_.tolist() == list("abcd") and model.n_features_in_ == 4
+    model.save(tmp_path / "model")
+    assert b"patient" not in (tmp_path / "model").read_bytes()
+    loaded = PrivatePCA.load(tmp_path / "model")
+    assert loaded.feature_names_in_.tolist() == list("abcd") and loaded.feature_names_in_.dtype == object
+    assert loaded.transform(table).shape == (30, 2)
+    assert not hasattr(model.fit(X), "feature_names_in_")
+
+
+def test_models_are_saved_only_after_a_fit(tmp_path):
+    with pytest.raises(NotFitted):
+        pca().save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def edit(path, **fields):
+    content, arrays = read_archive(path)
+    write_archive(path, {**content, **fields}, arrays)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"class": "PrivateCovariance"}, "holds a PrivateCovariance, not a PrivatePCA"),
+        ({"parameters": {"n_components": 2}}, "does not fit this version of PrivatePCA"),
+        ({"parameters": {"n_components": 2, "row_norm": -1.0, "epsilon": 1.0}}, "row_norm of PrivatePCA must be"),
+        ({"guarantee": {}}, "does not fit this version of PrivatePCA"),
+        ({"attributes": {"fit": 1}}, "has attributes that no PrivatePCA has"),
+        ({"attributes": {"__class__": 1}}, "has attributes that no PrivatePCA has"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path, fields, message):
+    path = tmp_path / "model"
+    pca().fit(X).save(path)
+    edit(path, **fields)
+    with pytest.raises(ModelFileError, match=message):
+        PrivatePCA.load(path)
+
+
+def test_a_loaded_model_remembers_that_it_must_not_be_released(tmp_path):
+    pca(random_state=1).fit(X).save(tmp_path / "model")
+    loaded = PrivatePCA.load(tmp_path / "model")
+    assert loaded.random_state is None and loaded.privacy_.reproducible
+    assert "MUST NOT BE RELEASED" in repr(loaded)
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet", "npy", "folder", "function"])
+def test_fit_reads_files_and_streams_like_arrays(tmp_path, source):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    data = tmp_path / f"rows.{source}"
+    if source == "csv":
+        table.to_csv(data, index=False)
+    elif source == "parquet":
+        table.to_parquet(data)
+    elif source == "npy":
+        np.save(data, X)
+    elif source == "folder":
+        data.mkdir()
+        table[:11].to_parquet(data / "1.parquet")
+        table[11:].to_parquet(data / "2.parquet")
+    else:
+        data = lambda: iter([X[:3], X[3:]])  # noqa: E731
+    expected = pca(random_state=5, center="private").fit(X)
+    assert np.array_equal(pca(random_state=5, center="private").fit(data).components_, expected.components_)
