@@ -52,6 +52,6 @@ def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
 
 def versions() -> str:
     """Interpreter and packages that the numbers depend on."""
-    packages = ("hushrank", "numpy", "scipy", "numba", "cryptography")
+    packages = ("hushrank", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "cryptography")
     listed = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     return f"Python {platform.python_version()}, {listed}; {platform.machine()}, one thread"

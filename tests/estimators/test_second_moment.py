@@ -1,5 +1,6 @@
 """The releases behind PCA and covariance: bounds, order, budget, the number of rows, and the forecast."""
 
+import dataclasses
 import logging
 import math
 
@@ -12,6 +13,7 @@ from hushrank.engine.local import LocalEngine
 from hushrank.engine.rows import ArrayRows
 from hushrank.estimators.covariance import PrivateCovariance
 from hushrank.estimators.second_moment import noise_edge, signal_threshold, sum_products, sum_rows
+from hushrank.evaluation.audit import delta_lower_bound, epsilon_lower_bound
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors
@@ -20,7 +22,7 @@ from hushrank.privacy.mechanisms.symmetric import second_moment_frobenius_sensit
 from hushrank.privacy.mechanisms.vector import GaussianLattice, vector_l1_sensitivity, vector_l2_sensitivity
 from hushrank.privacy.mechanisms.wishart import second_moment_nuclear_sensitivity
 from hushrank.privacy.noise.source import NoiseSource
-from support import assert_plausible, four_squares, laplace_scale_p_value, normal_scale_p_value
+from support import assert_plausible, four_squares, laplace_scale_p_value, normal_scale_p_value, plant
 
 D = 4
 BUDGETS = [Budget(1.0, delta, neighbors) for delta in (0.0, 1e-6) for neighbors in Neighbors]
@@ -305,3 +307,51 @@ def test_touched_rows_are_told_to_the_data_holder_only(caplog):
     with caplog.at_level(logging.INFO, "hushrank"):
         estimator(Budget(1.0), row_norm=2.0).fit(X[:1])
     assert [record.levelname for record in caplog.records] == ["INFO"]
+
+
+# 7. Audits
+
+
+def outcomes(model, releases, X, trials):
+    """What `_release` gives on `X`, many times; the sums are computed once."""
+    S, tally = sum_products(X, (None, releases.gram))
+    noise = NoiseSource()
+    return [model._release(releases, noise, lambda *_: (S, tally)) for _ in range(trials)]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("halved", [False, True])
+def test_audit_of_a_pure_fit_under_add_remove(halved):
+    """One column, a full row added: the sum moves by row_norm^2, for which Laplace-shaped noise is tight."""
+    budget, trials = Budget(1.0, neighbors="add_remove"), 20_000
+    model = estimator(budget)
+    releases = model._plan(budget, 1)
+    if halved:
+        gram = plant(releases.gram, multiplier=releases.gram.multiplier // 2)
+        releases = dataclasses.replace(releases, gram=gram)
+    hits = []
+    for X in (np.array([[0.0], [1.0]]), np.array([[0.0]])):
+        hits.append(sum(moment.matrix[0, 0] >= 1.0 for moment in outcomes(model, releases, X, trials)))
+    found = epsilon_lower_bound(hits[0], trials, hits[1], trials, confidence=1 - 1e-9)
+    assert found > 1.4 if halved else 0.75 < found <= 1.0
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("halved", [False, True])
+def test_audit_of_a_gaussian_fit_under_replace(halved):
+    """Orthogonal full rows replace each other; the likelihood ratio depends on one linear form of the release."""
+    budget, trials = Budget(0.1, 0.2), 20_000
+    model = estimator(budget)
+    releases = model._plan(budget, 2)
+    if halved:
+        gram = plant(releases.gram, exponent=releases.gram.exponent - 1)
+        releases = dataclasses.replace(releases, gram=gram)
+    forms = [
+        [moment.matrix[0, 0] - moment.matrix[1, 1] for moment in outcomes(model, releases, X, trials)]
+        for X in (np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))
+    ]
+    # The form has mean 1 or -1 and deviation 2/mu; its privacy loss mu^2/2 times the form exceeds epsilon from here on.
+    threshold = 2 * budget.epsilon * releases.gram.event.noise_multiplier**2
+    hits = [int(np.sum(np.array(form) >= threshold)) for form in forms]
+    found = delta_lower_bound(hits[0], trials, hits[1], trials, budget.epsilon, confidence=1 - 1e-9)
+    assert found > 0.25 if halved else 0.12 < found <= 0.2

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from hushrank.cli.options import BUDGET_OPTIONS, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
+from hushrank.cli.options import BUDGET_OPTIONS, COLUMNS_OPTION, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
 from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.privacy.ledger import Ledger
@@ -20,7 +20,7 @@ Describe = Callable[[Any], Iterator[Any]]
 FIT_OPTIONS = options(
     SECOND_MOMENT_OPTIONS,
     BUDGET_OPTIONS,
-    click.option("--columns", help="Columns to use, separated by commas. Default: all."),
+    COLUMNS_OPTION,
     click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--dataset", help="Name of the data set in the ledger."),
@@ -36,7 +36,7 @@ def run(
     describe: Describe,
     *,
     source: str,
-    columns: str | None,
+    columns: list[str] | None,
     out: Path | None,
     ledger_address: str | None,
     dataset: str | None,
@@ -55,11 +55,10 @@ def run(
         raise click.UsageError("--ledger and --dataset go together.")
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
     account = None if ledger_address is None else Ledger(ledger_address)[str(dataset)]
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
     verbose = int(not quiet and sys.stderr.isatty())
     engine = LocalEngine(threads=threads)
     model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=verbose)
-    model.fit(read_rows(source, owner=type(model).__name__, columns=names))
+    model.fit(read_rows(source, owner=type(model).__name__, columns=columns))
     if out is not None:
         model.save(out)
     if as_json:

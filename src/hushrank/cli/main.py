@@ -13,6 +13,7 @@ from hushrank.exceptions import BudgetExceeded, HushrankError
 COMMANDS = {
     "demo": ("Private principal components of built-in data: a first result.", "hushrank.cli.demo"),
     "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
+    "inspect": ("Look at a table before a fit. The numbers are not private.", "hushrank.cli.inspect"),
     "pca": ("Private principal components of a table of rows.", "hushrank.cli.pca"),
     "covariance": ("Private covariance matrix of a table of rows.", "hushrank.cli.covariance"),
     "ledger": ("Set up, show and verify privacy budgets on disk.", "hushrank.cli.ledger"),

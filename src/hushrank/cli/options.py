@@ -53,19 +53,23 @@ N_MAX_OPTION = click.option(
 
 
 class Center(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
-    """Nothing, "private", numbers separated by commas, or the path of an .npy file with a vector."""
+    """One of `words`, numbers separated by commas, or the path of an .npy file with a vector."""
 
     name = "center"
 
+    def __init__(self, words: tuple[str, ...] = ("private",)) -> None:
+        self.words = words
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "private" or not isinstance(value, str):
+        if value in self.words or not isinstance(value, str):
             return value
         try:
             if value.endswith(".npy"):
                 return np.load(Path(value), allow_pickle=False)
             return [float(number) for number in value.split(",")]
         except (OSError, ValueError):
-            self.fail(f"{value!r} is not 'private', numbers separated by commas, or an .npy file.", param, ctx)
+            accepted = ", ".join([*map(repr, self.words), "numbers separated by commas", "or an .npy file"])
+            self.fail(f"{value!r} is not {accepted}.", param, ctx)
 
 
 SECOND_MOMENT_OPTIONS = options(
@@ -83,6 +87,15 @@ SECOND_MOMENT_OPTIONS = options(
     ),
     N_MAX_OPTION,
 )
+
+
+COLUMNS_OPTION = click.option(
+    "--columns", callback=lambda _ctx, _param, names: _split(names), help="Columns to use, separated by commas."
+)
+
+
+def _split(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",")]
 
 
 def print_plan(plan: Plan, as_json: bool) -> None:

@@ -1,0 +1,97 @@
+"""A folder of Parquet files larger than the memory allowed: peak memory, time and rate of one Gram matrix.
+
+The folder is written to a temporary directory and deleted afterwards. It is written in one process and read in another:
+a process inherits the peak of the resident memory from the one that starts it, so that one must stay small.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from measure import table
+
+import numpy as np  # isort: skip  (after measure, which fixes the threads)
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushrank.engine.blocks import read_rows
+from hushrank.engine.local import LocalEngine
+from hushrank.linalg.lattice import integer_gram
+
+TITLE = "Gram matrix of a Parquet folder of 5 GB in under 1 GB of memory"
+N_FILES, ROWS_PER_FILE, N_FEATURES = 5, 1_300_000, 100
+ROWS_PER_GROUP = 650_000  # 520 MB: a reader of whole row groups would need the memory of several
+ROWS_PER_WRITE = 65_000
+THREADS = 2
+LATTICE = (10.0, 4**18)  # norm bound (about half of the rows are longer) and squared integer bound
+
+
+def gram(block: np.ndarray, lattice: tuple[float, int]) -> np.ndarray:
+    """The kernel: integer Gram matrix of a block."""
+    return integer_gram(block, *lattice)
+
+
+def write_folder(folder: str) -> None:
+    """Random rows in several files with large row groups; run in a process of its own."""
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(N_FEATURES)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    for i in range(N_FILES):
+        with pq.ParquetWriter(Path(folder) / f"part-{i}.parquet", schema) as writer:
+            for _ in range(ROWS_PER_FILE // ROWS_PER_GROUP):
+                writes = range(ROWS_PER_GROUP // ROWS_PER_WRITE)
+                columns = [rng.standard_normal((N_FEATURES, ROWS_PER_WRITE)) for _ in writes]
+                chunks = [pa.table(list(part), schema=schema) for part in columns]
+                writer.write_table(pa.concat_tables(chunks), row_group_size=ROWS_PER_GROUP)
+
+
+def peak_resident_megabytes() -> float:
+    """Largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def read_folder(folder: str) -> dict[str, Any]:
+    """Sum over the folder; run in a process of its own."""
+    before = peak_resident_megabytes()
+    start = time.perf_counter()
+    rows = read_rows(folder, owner="bench_parquet")
+    total = LocalEngine(THREADS).total(rows, gram, LATTICE)
+    seconds = time.perf_counter() - start
+    return {
+        "rows": rows.n_samples,
+        "trace": int(np.trace(total)),
+        "before": before,
+        "peak": peak_resident_megabytes(),
+        "seconds": seconds,
+    }
+
+
+def run() -> list[str]:
+    """Write, read, delete; return a Markdown table."""
+    with tempfile.TemporaryDirectory(prefix="hushrank-bench-") as folder:
+        in_process("--write", folder)
+        on_disk = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
+        seen = json.loads(in_process("--read", folder))
+    as_floats = 8 * seen["rows"] * N_FEATURES / 1e6
+    header = ("rows x columns", "as float64 MB", "on disk MB", "RSS after imports MB", "peak RSS MB", "s", "MB/s")
+    measured = (as_floats, on_disk, seen["before"], seen["peak"], seen["seconds"], as_floats / seen["seconds"])
+    return table(header, [(f"{seen['rows']} x {N_FEATURES}", *(f"{value:.0f}" for value in measured))])
+
+
+def in_process(task: str, folder: str) -> str:
+    """Output of this file, run with a task of its own."""
+    return subprocess.run([sys.executable, __file__, task, folder], check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--write"]:
+        write_folder(sys.argv[2])
+    elif sys.argv[1:2] == ["--read"]:
+        print(json.dumps(read_folder(sys.argv[2])))
+    else:
+        print("\n".join(run()))

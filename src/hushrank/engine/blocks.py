@@ -1,0 +1,135 @@
+"""One entry for all kinds of data: arrays, sparse matrices, tables, files and iterators become `Rows`."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+import scipy.sparse
+
+from hushrank.engine.files import read_file
+from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, read_array, read_sparse
+from hushrank.engine.tables import is_table, read_table
+from hushrank.exceptions import InvalidParameter
+
+__all__ = ["MAX_BLOCK_ROWS", "Block", "Rows", "StreamRows", "read_rows"]
+
+Columns = Sequence[Hashable] | None
+Reader = Callable[[Any, str, Columns], Rows]
+Kinds = tuple[tuple[Callable[[Any], bool], Reader], ...]
+
+
+def read_rows(data: Any, *, owner: str, columns: Columns = None) -> Rows:
+    """Prepare data for reading in blocks; checks dtype, dimensions and columns, and reads no values.
+
+    Parameters
+    ----------
+    data : array-like, sparse matrix, table, path, iterator or callable
+        Real numbers with one row for each person: a NumPy array or nested lists; a SciPy sparse matrix; a pandas,
+        polars, pyarrow or other eager table; the path of a Parquet, CSV, npy or npz file or of a folder of Parquet
+        files; an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
+        function without arguments that returns such an iterator anew each time.
+    owner : str
+        Who asks, for error messages.
+    columns : sequence of column names, optional
+        Columns of a table or file to read, in this order; all of them by default.
+
+    Returns
+    -------
+    rows : Rows
+        The rows; `rows.blocks(max_rows)` yields them as arrays of at most `max_rows` and 8192 rows.
+
+    Raises
+    ------
+    InvalidParameter
+        If the data are of another kind, type or shape. The message shows no values.
+
+    Examples
+    --------
+    >>> rows = read_rows([[1, 2], [3, 4], [5, 6]], owner="PrivatePCA")
+    >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
+    (3, 2, [2, 1])
+    """
+    if isinstance(data, Rows):
+        return data
+    return _first_reader(_SOURCES, data)(data, owner, columns)
+
+
+class StreamRows(Rows):
+    """Rows of blocks that someone else makes, one after the other; large ones are split.
+
+    Parameters
+    ----------
+    source : iterator or callable
+        The blocks, or a function without arguments that returns them anew each time.
+    owner : str
+        Who asks, for error messages.
+    columns : sequence of column names, optional
+        Columns to read if the blocks are tables.
+    """
+
+    def __init__(self, source: Any, owner: str, columns: Columns = None) -> None:
+        self.can_repeat = not isinstance(source, Iterator)
+        self._source, self._owner, self._choice = source, owner, columns
+        blocks = self._start()
+        first = next(blocks, None)
+        if first is None:
+            raise InvalidParameter(owner, "X", "blocks, at least one of them", "none")
+        head = _read_block(first, owner, columns)
+        super().__init__(head.n_features, None, head.columns)
+        self._first = [] if self.can_repeat else [first]  # a one-pass source must not lose the block peeked at
+        self._is_fresh = True
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
+        """The blocks, each in pieces of at most `max_rows` rows."""
+        if not self.can_repeat and not self._is_fresh:
+            raise InvalidParameter(self._owner, "X", "data that can be read again", "an iterator read before")
+        self._is_fresh = False
+        return self._pieces(max_rows)
+
+    def _pieces(self, max_rows: int) -> Iterator[Block]:
+        if self._first:
+            yield from self._check(self._first.pop()).blocks(max_rows)
+        for block in self._start():
+            yield from self._check(block).blocks(max_rows)
+            del block  # before the next one is made
+
+    def _start(self) -> Iterator[Any]:
+        blocks = self._source() if self.can_repeat else self._source
+        if not isinstance(blocks, Iterable):
+            raise InvalidParameter(self._owner, "X", "a function that returns an iterator of blocks", type(blocks))
+        return iter(blocks)
+
+    def _check(self, block: Any) -> Rows:
+        """Rows of a block, if it has the columns of the first; tables may have them in another order."""
+        rows = _read_block(block, self._owner, self._choice)
+        if rows.columns and self.columns and rows.columns != self.columns:
+            rows = _read_block(block, self._owner, self.columns)
+        if rows.n_features != self.n_features:
+            requirement, got = f"blocks of {self.n_features} columns", f"a block of {rows.n_features} columns"
+            raise InvalidParameter(self._owner, "X", requirement, got)
+        return rows
+
+
+def _read_block(block: Any, owner: str, columns: Columns) -> Rows:
+    """Rows of one block of a stream: a table, a sparse matrix or an array."""
+    return _first_reader(_IN_MEMORY, block)(block, owner, columns)
+
+
+def _first_reader(kinds: Kinds, data: Any) -> Reader:
+    """The reader of the first kind that accepts the data; what nobody accepts is read as an array."""
+    return next((read for accepts, read in kinds if accepts(data)), read_array)
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, str | PathLike)
+
+
+def _is_stream(data: Any) -> bool:
+    return isinstance(data, Iterator) or callable(data)
+
+
+_IN_MEMORY: Kinds = (
+    (is_table, read_table),
+    (scipy.sparse.issparse, read_sparse),
+)
+_SOURCES: Kinds = ((_is_path, read_file), *_IN_MEMORY, (_is_stream, StreamRows))

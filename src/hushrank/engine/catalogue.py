@@ -1,0 +1,152 @@
+"""Public item ids and their positions: the place where ids become indices.
+
+A catalogue is public, so its ids may be kept and saved with a model. Ids of users never enter one.
+"""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from narwhals.dependencies import is_into_series
+from numpy.typing import NDArray
+
+from hushrank.exceptions import InvalidParameter
+
+IntegerArray = NDArray[np.int64]
+
+_LARGEST_ID = 2**63 - 1
+
+
+class Catalogue:
+    """Public ids, int64 or str, each with its position.
+
+    Parameters
+    ----------
+    ids : int or sequence of ids
+        A count, which stands for the ids 0 to count - 1, or different ids as a list, an array or a column of a table.
+
+    Examples
+    --------
+    >>> Catalogue(["tea", "jam", "rye"]).positions(["rye", "tea", "oil"])
+    array([ 2,  0, -1])
+    >>> Catalogue(3)
+    Catalogue(3 int ids)
+    """
+
+    __slots__ = ("_ids", "_sorted")
+
+    def __init__(self, ids: Any) -> None:
+        if _is_integer(ids):
+            if ids < 1:
+                raise InvalidParameter("Catalogue", "ids", "a count >= 1 or a sequence of ids", ids)
+            ids = np.arange(ids)
+        array = _to_arrow(ids)
+        if pa.types.is_null(array.type) or len(array) == 0:
+            raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
+        if array.null_count:
+            raise InvalidParameter("Catalogue", "ids", "ids that are set and fit int64", f"{array.null_count} others")
+        n_distinct = pc.count_distinct(array).as_py()
+        if n_distinct < len(array):
+            raise InvalidParameter("Catalogue", "ids", "different ids", f"{len(array) - n_distinct} repeated")
+        self._ids = array
+        self._sorted: tuple[IntegerArray, IntegerArray] | None = None  # integer ids and their positions
+        if self._kind == "int":  # sorted once: Arrow would make its table of all ids anew for every block looked up
+            order = np.argsort(array.to_numpy())
+            self._sorted = array.to_numpy()[order], order
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids in the order of their positions."""
+        return self._ids
+
+    def positions(self, ids: Any) -> IntegerArray:
+        """Position of each id, -1 where it is null or not in the catalogue.
+
+        Parameters
+        ----------
+        ids : sequence of ids
+            A list, an array or a column of a table; of the type of the catalogue's own ids.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_ids,)
+            Between -1 and the length of the catalogue, exclusive.
+        """
+        array = _to_arrow(ids)
+        if pa.types.is_null(array.type):
+            return np.full(len(array), -1)
+        if array.type != self._ids.type:
+            raise InvalidParameter("Catalogue", "ids", f"{self._kind} ids as in the catalogue", str(array.type))
+        if self._sorted is not None:
+            return _integer_positions(array, *self._sorted)
+        found = pc.index_in(array, value_set=self._ids)
+        positions: IntegerArray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return positions
+
+    @property
+    def _kind(self) -> str:
+        return "int" if pa.types.is_integer(self._ids.type) else "str"
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Catalogue) and self._ids.equals(other._ids)
+
+    def __repr__(self) -> str:
+        return f"Catalogue({len(self)} {self._kind} ids)"
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _integer_positions(asked: pa.Array, ids: IntegerArray, positions: IntegerArray) -> IntegerArray:
+    """Positions by binary search in sorted ids, -1 for nulls and unknown ids."""
+    values = asked.fill_null(0).to_numpy(zero_copy_only=False)
+    nearest = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    known = (ids[nearest] == values) & asked.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(known, positions[nearest], -1)
+
+
+def _to_arrow(ids: Any) -> pa.Array:
+    """Ids as an int64 or large_string array; only the type of the column decides whether it is refused."""
+    array = _as_array(ids)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        return array
+    if pa.types.is_uint64(array.type):  # ids beyond int64 belong to no catalogue
+        array = pc.if_else(pc.greater(array, pa.scalar(_LARGEST_ID, pa.uint64())), pa.scalar(None, pa.uint64()), array)
+    if pa.types.is_integer(array.type):
+        return array.cast(pa.int64())
+    if array.type == pa.string_view():  # not every supported Arrow can cast it
+        return pa.array(array.to_pylist(), pa.large_string())
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return array.cast(pa.large_string())
+    raise InvalidParameter("Catalogue", "ids", "int64 or str ids", str(array.type))
+
+
+def _as_array(ids: Any) -> pa.Array | pa.ChunkedArray:
+    """Ids as Arrow data of whatever type they have."""
+    if isinstance(ids, pa.Array | pa.ChunkedArray):
+        return ids
+    if is_into_series(ids):
+        column = nw.from_native(ids, series_only=True)
+        if column.dtype == nw.Object or str(getattr(ids, "dtype", "")) == "object":
+            raise InvalidParameter("Catalogue", "ids", 'int64 or str ids (astype("string"))', "object")
+        return column.to_arrow()
+    if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iuUT"):
+        raise InvalidParameter("Catalogue", "ids", "a vector of int64 or str ids", f"{ids.dtype} {ids.shape}")
+    if not isinstance(ids, np.ndarray | list | tuple | range):
+        raise InvalidParameter("Catalogue", "ids", "int64 or str ids in a list, array or column", type(ids).__name__)
+    if isinstance(ids, np.ndarray):  # Arrow knows neither NumPy's own strings nor foreign byte orders
+        ids = ids.tolist() if ids.dtype.kind == "T" else ids.astype(ids.dtype.newbyteorder("="), copy=False)
+    try:
+        return pa.array(ids)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise InvalidParameter("Catalogue", "ids", "int64 or str ids, not both", type(ids).__name__) from error

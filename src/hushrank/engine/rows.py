@@ -1,0 +1,167 @@
+"""Rows of numbers in blocks: what every source of data offers, and the two sources that lie in memory.
+
+The schema (dtype, dimensions, columns) is checked when the rows are made, before the data are charged for. Values are
+never checked: a person's record cannot stop a release.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from os import strerror
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushrank.exceptions import InvalidParameter
+
+Block = NDArray[Any]
+
+MAX_BLOCK_ROWS = 8192
+# Blocks that must be converted hold at most this many bytes (or one row): wide data get fewer rows a block.
+MAX_BLOCK_BYTES = 2**25
+
+
+class Rows(ABC):
+    """Rows of numbers, one a person, read in blocks.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns of every block.
+    n_samples : int or None
+        Rows in all; None if only reading tells.
+    columns : tuple of str or None
+        Names of the columns, where the data have any.
+    can_repeat : bool
+        Whether the rows can be read more than once.
+    """
+
+    can_repeat = True
+
+    def __init__(self, n_features: int, n_samples: int | None, columns: Sequence[Hashable] | None = None) -> None:
+        self.n_features, self.n_samples = n_features, n_samples
+        named = columns is not None and all(isinstance(name, str) for name in columns)
+        self.columns: tuple[str, ...] | None = tuple(map(str, columns)) if columns is not None and named else None
+
+    @abstractmethod
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
+        """Real arrays of shape (at most `max_rows` and 8192, n_features); they must not be written to."""
+
+    def _block_rows(self, max_rows: int) -> int:
+        """Rows of a converted float64 block."""
+        return min(max_rows, MAX_BLOCK_ROWS, max(1, MAX_BLOCK_BYTES // (8 * self.n_features)))
+
+
+class ArrayRows(Rows):
+    """Rows of an array of any real dtype and memory layout; its blocks are views."""
+
+    def __init__(self, X: NDArray[Any], owner: str) -> None:
+        _check_matrix(X.dtype, X.shape, owner)
+        super().__init__(X.shape[1], X.shape[0])
+        self._X = X
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
+        """Views of consecutive rows."""
+        rows = min(max_rows, MAX_BLOCK_ROWS)
+        return (self._X[start : start + rows] for start in range(0, len(self._X), rows))
+
+
+class SparseRows(Rows):
+    """Rows of a SciPy sparse matrix or array, kept as CSR and made dense a block at a time."""
+
+    def __init__(self, X: Any, owner: str) -> None:
+        _check_matrix(X.dtype, X.shape, owner)
+        super().__init__(X.shape[1], X.shape[0])
+        self._X = X.tocsr()
+        _check_indices(self._X, owner)
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
+        """Dense float64 blocks of consecutive rows."""
+        rows = self._block_rows(max_rows)
+        starts = range(0, self._X.shape[0], rows)
+        return (self._X[start : start + rows].toarray().astype(np.float64, copy=False) for start in starts)
+
+
+def read_array(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> ArrayRows:
+    """Rows of an array or of nested sequences of numbers."""
+    check_no_columns(columns, owner)
+    if isinstance(data, np.ma.MaskedArray):
+        raise InvalidParameter(owner, "X", "an array without a mask (X.filled(numpy.nan))", type(data).__name__)
+    try:
+        return ArrayRows(np.asarray(data), owner)
+    except InvalidParameter:
+        raise
+    except ValueError as error:  # nested sequences of different lengths
+        raise InvalidParameter(owner, "X", "an array, or rows of equal length", type(data).__name__) from error
+
+
+def read_sparse(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> SparseRows:
+    """Rows of a SciPy sparse matrix or array of any format."""
+    check_no_columns(columns, owner)
+    return SparseRows(data, owner)
+
+
+def check_no_columns(columns: Sequence[Hashable] | None, owner: str) -> None:
+    """Refuse a choice of columns for data without names."""
+    if columns is not None:
+        raise InvalidParameter(owner, "columns", "None for data whose columns have no names", columns)
+
+
+def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None, owner: str) -> list[int]:
+    """Positions of the chosen `columns` among the `names` of a table; None chooses all of them."""
+    positions = {name: position for position, name in enumerate(names)}
+    if len(positions) < len(names):
+        twice = next(name for position, name in enumerate(names) if positions[name] != position)
+        raise InvalidParameter(owner, "X", "a table whose column names differ", f"two columns {twice!r}")
+    if columns is None:
+        chosen = list(names)
+    else:
+        chosen = [columns] if isinstance(columns, str) else list(columns)
+        if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
+            raise InvalidParameter(owner, "columns", "a list of different column names", columns)
+    missing = [name for name in chosen if name not in positions]
+    if missing:
+        raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", f"{len(names)} other columns")
+    if not chosen:
+        _check_matrix(np.dtype(np.float64), (0, 0), owner)
+    return [positions[name] for name in chosen]
+
+
+@contextmanager
+def refuse_damaged(path: Path, kind: str, owner: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn what a library says about an unreadable file into one line that shows nothing of its content."""
+    try:
+        yield
+    except InvalidParameter:
+        raise
+    except (OSError, pa.ArrowException, *errors) as error:
+        number = getattr(error, "errno", None)
+        reason = strerror(number) if number else "damaged, or of another kind"
+        raise InvalidParameter(owner, "X", f"a readable {kind} file", f"{path.name}: {reason}") from error
+
+
+def _check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> None:
+    """Refuse what is not a matrix of real numbers of at most 64 bits with a column.
+
+    Three phrases are those that the estimator checks of scikit-learn look for.
+    """
+    if dtype.kind == "c":
+        raise InvalidParameter(owner, "X", "real numbers (Complex data not supported)", str(dtype))
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise InvalidParameter(owner, "X", "real numbers of at most 64 bits", str(dtype))
+    if len(shape) != 2:
+        requirement = "of two dimensions, a row for each person (Reshape your data)"
+        raise InvalidParameter(owner, "X", requirement, f"shape {shape}")
+    if shape[1] == 0:
+        got = f"0 feature(s) (shape={tuple(shape)}) while a minimum of 1 is required"
+        raise InvalidParameter(owner, "X", "a table with a column", got)
+
+
+def _check_indices(X: Any, owner: str) -> None:
+    """Refuse a CSR matrix whose index arrays point outside it: SciPy would read or write foreign memory."""
+    inside = X.indices.size == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
+    if not inside or X.indptr[0] != 0 or (np.diff(X.indptr) < 0).any() or X.indptr[-1] > X.indices.size:
+        raise InvalidParameter(owner, "X", "a sparse matrix with valid indices", f"shape {X.shape}")

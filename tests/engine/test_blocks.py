@@ -1,0 +1,202 @@
+"""One entry for all data: the same rows, and so the same total bits, from every kind of source."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushrank.engine.blocks import MAX_BLOCK_ROWS, read_rows
+from hushrank.engine.local import LocalEngine
+from hushrank.exceptions import InvalidParameter
+from hushrank.linalg.lattice import integer_gram, integer_sum
+
+NAMES = ["a", "b", "c"]
+LATTICE = (2.0, 4**18)
+
+
+def sample(n=300):
+    """Rows that float32 represents, some clipped, some zero, some not finite."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3)).astype(np.float32).astype(np.float64)
+    X[::7] *= 64
+    X[3::11] = 0
+    X[5::13, 1] = np.nan
+    X[6::17, 2] = -np.inf
+    return X
+
+
+def gram_and_count(block, lattice):
+    return integer_gram(block, *lattice), integer_sum(np.ones((len(block), 1)), 1.0, 1)
+
+
+def parquet_folder(X, folder):
+    for i, part in enumerate(np.array_split(X, 3)):
+        pq.write_table(pa.table(list(part.T), names=NAMES), folder / f"{i}.parquet", row_group_size=40)
+    return folder
+
+
+def saved(write):
+    """A source that writes X to a file first."""
+
+    def source(X, folder):
+        path = folder / f"x.{write.__name__}"
+        write(X, path)
+        return path
+
+    return source
+
+
+def parquet(X, path):
+    pq.write_table(pa.table(list(X.T), names=NAMES), path)
+
+
+def csv(X, path):
+    path.write_text("a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in X.tolist()))
+
+
+def npy(X, path):
+    np.save(path, X)
+
+
+def npz(X, path):
+    np.savez(path, X)
+
+
+SOURCES = {
+    "C order": lambda X, _: X,
+    "F order": lambda X, _: np.asfortranarray(X),
+    "every other row": lambda X, _: np.repeat(X, 2, axis=0)[::2],
+    "float32": lambda X, _: X.astype(np.float32),
+    "lists": lambda X, _: X.tolist(),
+    "CSR": lambda X, _: sp.csr_matrix(X),
+    "sparse array": lambda X, _: sp.coo_array(X),
+    "pandas": lambda X, _: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda X, _: pl.DataFrame(X, schema=NAMES),
+    "pyarrow": lambda X, _: pa.table(list(X.T), names=NAMES),
+    "Parquet": saved(parquet),
+    "Parquet folder": parquet_folder,
+    "CSV": saved(csv),
+    "npy": saved(npy),
+    "npz": saved(npz),
+    "iterator": lambda X, _: iter(np.array_split(X, 4)),
+    "mixed iterator": lambda X, _: iter([X[:50], sp.csr_array(X[50:60]), X[60:60], pd.DataFrame(X[60:])]),
+    "Arrow batches": lambda X, _: pa.table(list(X.T), names=NAMES).to_reader(max_chunksize=64),
+    "function": lambda X, _: lambda: (part for part in np.array_split(X, 4)),
+    "function of a list": lambda X, _: lambda: [pl.DataFrame(X, schema=NAMES)],
+}
+ONE_PASS = {"iterator", "mixed iterator", "Arrow batches"}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("block_rows", "threads"), [(1, 2), (7, 5), (8192, 1)])
+def test_every_source_gives_the_same_bits(name, block_rows, threads, tmp_path):
+    X = sample()
+    expected, _ = gram_and_count(X, LATTICE)
+    rows = read_rows(SOURCES[name](X, tmp_path), owner="PCA")
+    total, count = LocalEngine(threads, block_rows).total(rows, gram_and_count, LATTICE)
+    assert np.array_equal(total, expected) and count.tolist() == [300]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_source_describes_itself(name, tmp_path):
+    X = sample()
+    rows = read_rows(SOURCES[name](X, tmp_path), owner="PCA")
+    assert rows.n_features == 3 and rows.n_samples in (300, None)
+    assert rows.columns in (tuple(NAMES), None)
+    assert rows.can_repeat == (name not in ONE_PASS)
+    reads = [list(rows.blocks(max_rows)) for max_rows in ((11, 299) if rows.can_repeat else (11,))]
+    for blocks, max_rows in zip(reads, (11, 299), strict=False):
+        assert sum(map(len, blocks)) == 300 and max(map(len, blocks)) <= max_rows
+        assert all(block.ndim == 2 and block.dtype.kind == "f" for block in blocks)
+
+
+@given(st.permutations(range(60)), st.integers(1, 60), st.integers(1, 3))
+@settings(deadline=None, max_examples=25)
+def test_the_order_of_the_rows_does_not_matter(order, block_rows, threads):
+    X = sample(60)
+    rows = read_rows(X[list(order)], owner="PCA")
+    total, _ = LocalEngine(threads, block_rows).total(rows, gram_and_count, LATTICE)
+    assert np.array_equal(total, gram_and_count(X, LATTICE)[0])
+
+
+def test_columns_reach_every_source_with_names(tmp_path):
+    X = sample()
+    for name in ("pandas", "polars", "pyarrow", "Parquet", "Parquet folder", "CSV", "Arrow batches"):
+        folder = tmp_path / name
+        folder.mkdir()
+        rows = read_rows(SOURCES[name](X, folder), owner="PCA", columns=["c", "a"])
+        assert rows.columns == ("c", "a")
+        assert np.array_equal(np.vstack(list(rows.blocks())), X[:, [2, 0]], equal_nan=True)
+
+
+# Streams.
+
+
+def test_large_blocks_of_an_iterator_are_split():
+    rows = read_rows(iter([np.zeros((2 * MAX_BLOCK_ROWS + 5, 1)), np.zeros((3, 1))]), owner="PCA")
+    assert [len(block) for block in rows.blocks(10**9)] == [8192, 8192, 5, 3]
+
+
+def test_only_the_first_block_is_read_beforehand():
+    taken = []
+
+    def source():
+        for i in range(3):
+            taken.append(i)
+            yield np.full((1, 2), i)
+
+    rows = read_rows(source(), owner="PCA")
+    assert taken == [0]
+    assert np.vstack(list(rows.blocks())).tolist() == [[0, 0], [1, 1], [2, 2]] and taken == [0, 1, 2]
+
+
+def test_an_iterator_is_read_once():
+    rows = read_rows(iter([np.ones((1, 1))]), owner="PCA")
+    list(rows.blocks())
+    with pytest.raises(InvalidParameter, match="data that can be read again; got 'an iterator read before'"):
+        rows.blocks()
+
+
+def test_tables_in_a_stream_may_differ_in_the_order_of_their_columns():
+    frames = [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [4], "a": [3]})]
+    rows = read_rows(iter(frames), owner="PCA")
+    assert rows.columns == ("a", "b") and np.vstack(list(rows.blocks())).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (np.ones((1, 3)), "X of PCA must be blocks of 2 columns; got 'a block of 3 columns'."),
+        (np.ones(2), "X of PCA must be of two dimensions"),
+        (np.ones((1, 2), object), "X of PCA must be real numbers of at most 64 bits; got 'object'."),
+        (pd.DataFrame({"a": [1], "z": [2]}), "X of PCA must be a table with the column 'b'"),
+        ("7.25", "X of PCA must be real numbers of at most 64 bits; got '<U4'."),
+    ],
+)
+def test_a_later_block_of_another_kind_is_refused(later, message):
+    rows = read_rows(iter([pd.DataFrame({"a": [1], "b": [2]}), later]), owner="PCA")
+    with pytest.raises(InvalidParameter) as refusal:
+        list(rows.blocks())
+    assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize("source", [iter([]), lambda: []])
+def test_streams_without_blocks_are_refused(source):
+    with pytest.raises(InvalidParameter, match="X of PCA must be blocks, at least one of them; got 'none'"):
+        read_rows(source, owner="PCA")
+
+
+def test_functions_must_return_blocks():
+    with pytest.raises(InvalidParameter, match="a function that returns an iterator of blocks; got <class 'int'>"):
+        read_rows(lambda: 3, owner="PCA")
+
+
+@pytest.mark.parametrize("data", [None, 3, {"a": [1]}, {1, 2}, object()])
+def test_other_objects_are_refused(data):
+    with pytest.raises(InvalidParameter, match=r"^X of PCA must be "):
+        read_rows(data, owner="PCA")

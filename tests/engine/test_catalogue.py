@@ -1,0 +1,155 @@
+"""Catalogues: positions of public ids, -1 for every other, and types that are refused before values are seen."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushrank.engine.catalogue import Catalogue
+from hushrank.exceptions import InvalidParameter
+
+INTS, WORDS = [30, -10, 2**40], ["tea", "", "jam ä"]
+
+INT_FORMS = {
+    "list": lambda ids: ids,
+    "tuple": tuple,
+    "int64": lambda ids: np.array(ids, np.int64),
+    "big-endian": lambda ids: np.array(ids, ">i8"),
+    "pandas": pd.Series,
+    "pandas nullable": lambda ids: pd.Series(ids, dtype="Int64", index=list("xyz")[: len(ids)]),
+    "polars": pl.Series,
+    "Arrow": pa.array,
+    "Arrow chunks": lambda ids: pa.chunked_array([ids[:1], ids[1:]]),
+    "dictionary": lambda ids: pa.array(ids).dictionary_encode(),
+}
+WORD_FORMS = {
+    "list": lambda ids: ids,
+    "str": np.array,
+    "StringDType": lambda ids: np.array(ids, np.dtypes.StringDType()),
+    "pandas": lambda ids: pd.Series(ids, dtype="string"),
+    "categorical": lambda ids: pd.Series(ids, dtype="string").astype("category"),
+    "polars": pl.Series,
+    "polars categorical": lambda ids: pl.Series(ids, dtype=pl.Categorical),
+    "Arrow": pa.array,
+    "large": lambda ids: pa.array(ids, pa.large_string()),
+    "view": lambda ids: pa.array(ids, pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("form", INT_FORMS)
+def test_integers_of_every_form(form):
+    convert = INT_FORMS[form]
+    catalogue = Catalogue(convert(INTS))
+    assert catalogue == Catalogue(INTS) and catalogue.ids.to_pylist() == INTS and len(catalogue) == 3
+    found = catalogue.positions(convert([2**40, 7, 30]))
+    assert found.dtype == np.int64 and found.tolist() == [2, -1, 0]
+
+
+@pytest.mark.parametrize("form", WORD_FORMS)
+def test_words_of_every_form(form):
+    convert = WORD_FORMS[form]
+    catalogue = Catalogue(convert(WORDS))
+    assert catalogue == Catalogue(WORDS) and catalogue.ids.to_pylist() == WORDS
+    found = catalogue.positions(convert(["jam ä", "oil", "tea", ""]))
+    assert found.dtype == np.int64 and found.tolist() == [2, -1, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "uint64"])
+def test_narrow_and_unsigned_integers(dtype):
+    assert Catalogue(np.array([5, 9], dtype)).positions(np.array([9, 8, 5], dtype)).tolist() == [1, -1, 0]
+
+
+def test_unsigned_ids_beyond_int64_are_unknown_not_negative():
+    assert Catalogue([-1, 3]).positions(np.array([2**64 - 1, 3], np.uint64)).tolist() == [-1, 1]
+    with pytest.raises(InvalidParameter, match="ids that are set and fit int64; got '1 others'"):
+        Catalogue(np.array([2**64 - 1, 3], np.uint64))
+
+
+def test_nulls_are_unknown():
+    assert Catalogue([0, 30]).positions(pa.array([None, 30, 0])).tolist() == [-1, 1, 0]
+    assert Catalogue(WORDS).positions(pl.Series([None, "tea"])).tolist() == [-1, 0]
+    assert Catalogue(WORDS).positions([None, None]).tolist() == [-1, -1]
+    assert Catalogue(INTS).positions(pd.Series([None, 30], dtype="Int64")).tolist() == [-1, 0]
+
+
+def test_no_ids_have_no_positions():
+    for empty in ([], np.array([], np.int64), pa.array([], pa.int8()), pa.chunked_array([], pa.int64())):
+        found = Catalogue(3).positions(empty)
+        assert found.shape == (0,) and found.dtype == np.int64
+
+
+def test_a_count_stands_for_the_first_integers():
+    assert Catalogue(4) == Catalogue(np.int32(4)) == Catalogue(range(4)) == Catalogue([0, 1, 2, 3])
+    assert Catalogue(4).positions([3, 4, -1, 0]).tolist() == [3, -1, -1, 0]
+
+
+@given(st.lists(st.integers(-20, 20), min_size=1, unique=True), st.lists(st.integers(-25, 25)))
+def test_positions_are_those_of_a_dictionary(ids, asked):
+    where = {item: position for position, item in enumerate(ids)}
+    assert Catalogue(ids).positions(asked).tolist() == [where.get(item, -1) for item in asked]
+
+
+def test_catalogues_are_values():
+    catalogue = Catalogue(WORDS)
+    assert repr(catalogue) == "Catalogue(3 str ids)" and repr(Catalogue(5)) == "Catalogue(5 int ids)"
+    assert catalogue != Catalogue(WORDS[::-1]) and catalogue != Catalogue(3) and catalogue != WORDS
+    copy = pickle.loads(pickle.dumps(catalogue))
+    assert copy == catalogue and copy.positions(["tea"]).tolist() == [0]
+
+
+# Refusals.
+
+REFUSED = [
+    ([1.0], "int64 or str ids; got 'double'"),
+    ([True], "int64 or str ids; got 'bool'"),
+    ([b"x"], "int64 or str ids; got 'binary'"),
+    ([1, "tea"], "int64 or str ids, not both; got 'list'"),
+    ([2**70], "int64 or str ids, not both; got 'list'"),
+    (np.array([1.5]), r"a vector of int64 or str ids; got 'float64 \(1,\)'"),
+    (np.array([True]), r"a vector of int64 or str ids; got 'bool \(1,\)'"),
+    (np.array(["tea"], object), r"a vector of int64 or str ids; got 'object \(1,\)'"),
+    (np.array([[1]]), r"a vector of int64 or str ids; got 'int64 \(1, 1\)'"),
+    (pd.Series(["tea"], dtype=object), r"int64 or str ids \(astype\(\"string\"\)\); got 'object'"),
+    (pd.Series([1.0]), "int64 or str ids; got 'double'"),
+    (pl.Series([True]), "int64 or str ids; got 'bool'"),
+    (pa.array([0.5]), "int64 or str ids; got 'double'"),
+    (pa.array([0.5]).dictionary_encode(), "int64 or str ids; got 'double'"),
+    ("tea", "int64 or str ids in a list, array or column; got 'str'"),
+    (None, "int64 or str ids in a list, array or column; got 'NoneType'"),
+]
+
+
+@pytest.mark.parametrize(("ids", "message"), REFUSED)
+def test_other_types_are_refused(ids, message):
+    for use in (Catalogue, Catalogue(3).positions):
+        with pytest.raises(InvalidParameter, match=f"ids of Catalogue must be {message}"):
+            use(ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([], "at least one id; got '0 ids, none of them set'"),
+        ([None], "at least one id; got '1 ids, none of them set'"),
+        ([1, None], "ids that are set and fit int64; got '1 others'"),
+        ([1, 2, 1, 1], "different ids; got '2 repeated'"),
+        (0, "a count >= 1 or a sequence of ids; got 0"),
+        (-3, "a count >= 1 or a sequence of ids; got -3"),
+        (True, "int64 or str ids in a list, array or column; got 'bool'"),
+    ],
+)
+def test_unsuitable_catalogues_are_refused(ids, message):
+    with pytest.raises(InvalidParameter, match=f"ids of Catalogue must be {message}"):
+        Catalogue(ids)
+
+
+def test_ids_of_the_other_type_are_refused():
+    with pytest.raises(InvalidParameter, match="must be int ids as in the catalogue; got 'large_string'"):
+        Catalogue(3).positions(["1"])
+    with pytest.raises(InvalidParameter, match="must be str ids as in the catalogue; got 'int64'"):
+        Catalogue(WORDS).positions([1])
