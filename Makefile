@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-demo: $(VENV)/.installed  ## Release a private covariance of built-in data and print a table
+demo: $(VENV)/.installed  ## Private principal components of built-in data: a first result
 	$(BIN)/hushrank demo
 
 test: $(VENV)/.installed  ## Run the whole test suite

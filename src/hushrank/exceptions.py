@@ -59,7 +59,10 @@ class UnsuitableArithmetic(HushrankError, RuntimeError):
 
 
 class LedgerError(HushrankError):
-    """A ledger or one of its data sets is missing, closed, damaged or out of reach; nothing was charged."""
+    """A ledger or one of its data sets is missing, closed, damaged or out of reach.
+
+    Nothing was charged, unless the message says that the outcome is unknown: a connection broke during the commit.
+    """
 
 
 class ModelFileError(HushrankError):

@@ -3,14 +3,16 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from hushrank.privacy.guarantee import Neighbors, Unit
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
-from hushrank.privacy.planning import Plan
+from hushrank.privacy.parameters import DEFAULT_N_MAX
+
+if TYPE_CHECKING:  # the module behind it is slow to import, and not every command needs it
+    from hushrank.privacy.planning import Plan
 
 Function = Callable[..., Any]
 
@@ -98,6 +100,6 @@ def _split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-def print_plan(plan: Plan, as_json: bool) -> None:
+def print_plan(plan: "Plan", as_json: bool) -> None:
     """The plan as lines for people, or as one JSON object."""
     click.echo(json.dumps(plan.to_dict()) if as_json else str(plan))

@@ -14,7 +14,7 @@ from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomen
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.spectral import project_psd
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
+from hushrank.privacy.parameters import DEFAULT_N_MAX
 
 
 class PrivateCovariance(SecondMomentEstimator):

@@ -17,7 +17,7 @@ from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomen
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.spectral import top_eigenpairs
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
+from hushrank.privacy.parameters import DEFAULT_N_MAX
 
 
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomentEstimator):

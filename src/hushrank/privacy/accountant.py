@@ -195,7 +195,7 @@ class GdpFilter:
     def from_event(cls, event: Event) -> "GdpFilter":
         """Filter whose whole mu^2 is exactly what a planned event of Gaussian and Pure releases costs."""
         made = cls(1.0)
-        made._total = _squared_mu(event, "GdpFilter.from_event")
+        made._total = squared_mu(event, "GdpFilter.from_event")
         return made
 
     @property
@@ -228,7 +228,7 @@ class GdpFilter:
 
     def spend(self, event: Event) -> None:
         """Book an event of Gaussian and Pure releases, the latter at mu_of_pure, or raise BudgetExceeded."""
-        self._book(_squared_mu(event, "GdpFilter.spend"))
+        self._book(squared_mu(event, "GdpFilter.spend"))
 
     def _take(self, cost: Fraction) -> Gaussian:
         event = Gaussian(sqrt_at_least(1 / cost))  # made first: if this fails nothing is booked
@@ -241,7 +241,7 @@ class GdpFilter:
         self._spent += cost
 
 
-def _squared_mu(event: Event, owner: str) -> Fraction:
+def squared_mu(event: Event, owner: str) -> Fraction:
     """Exact sum of mu^2 over the Gaussian and Pure releases of an event."""
     total = Fraction(0)
     for leaf, count in leaves(event, owner).items():

@@ -6,6 +6,9 @@ from typing import Any
 
 from hushrank.exceptions import InvalidParameter
 
+DEFAULT_N_MAX = 1 << 26
+"""Public bound on the number of people where nobody stated another one."""
+
 
 def check_real(
     value: Any,

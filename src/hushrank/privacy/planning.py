@@ -14,10 +14,9 @@ from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
 from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice, vector_lattice
-from hushrank.privacy.parameters import check_integer
+from hushrank.privacy.parameters import DEFAULT_N_MAX, check_integer
 
 
 @dataclass(frozen=True, slots=True)

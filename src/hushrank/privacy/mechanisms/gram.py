@@ -6,11 +6,12 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_gaussian_or_pure
+from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric, symmetric_lattice
 from hushrank.privacy.mechanisms.wishart import Field, WishartLattice, release_wishart, wishart_lattice
 from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.parameters import DEFAULT_N_MAX
 
 GramLattice = SymmetricLattice | WishartLattice
 

@@ -13,8 +13,6 @@ from hushrank.privacy.noise.linear import MAX_COEFFICIENT
 from hushrank.privacy.parameters import check_integer
 from hushrank.privacy.rational import float_at_least, sqrt_at_least
 
-DEFAULT_N_MAX = 1 << 26
-
 
 def check_gaussian_or_pure(event: Event, owner: str) -> Gaussian | Pure:
     """Return the event if Gaussian or additive pure noise can execute it."""

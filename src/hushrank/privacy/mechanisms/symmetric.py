@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, largest_bound, lattice_bits
+from hushrank.privacy.mechanisms.scales import check_lattice, largest_bound, lattice_bits
 from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.deviates import Integers, add_normals
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.linear import round_linear
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_real
+from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 
 _ROW_BITS = 18
 

@@ -16,7 +16,6 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import (
-    DEFAULT_N_MAX,
     check_gaussian_or_pure,
     check_lattice,
     largest_bound,
@@ -25,7 +24,7 @@ from hushrank.privacy.mechanisms.scales import (
 from hushrank.privacy.mechanisms.totals import check_total
 from hushrank.privacy.noise.deviates import Integers, add_laplace, add_normals
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_real
+from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 
 _L2_BITS = 24  # squared norms up to 2^48 are exact in float64
 _L1_BITS = 36

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.mechanisms.scales import DEFAULT_N_MAX, check_lattice, lattice_bits
+from hushrank.privacy.mechanisms.scales import check_lattice, lattice_bits
 from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.bilinear import round_bilinear
 from hushrank.privacy.noise.deviates import Integers
@@ -26,7 +26,7 @@ from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_real
+from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 from hushrank.privacy.rational import floor_log2
 
 _ROW_BITS = 18

@@ -1,0 +1,41 @@
+"""From a path or URL to the store that holds the ledger; neither disk nor network is touched."""
+
+import os
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.ledger.postgres import PostgresStore
+from hushrank.privacy.ledger.sqlite import SqliteStore
+from hushrank.privacy.ledger.store import Store
+
+_SQLITE = {"sqlite", "sqlite+pysqlite"}
+_POSTGRES = {"postgresql", "postgres", "postgresql+psycopg"}
+_REQUIREMENT = "a path, 'sqlite:///path' or 'postgresql://user@host/database'"
+
+
+def open_store(where: str | os.PathLike[str]) -> Store:
+    """The store at `where`, which need not exist yet."""
+    address = os.fspath(where) if isinstance(where, os.PathLike) else where
+    if not isinstance(address, str):
+        raise InvalidParameter("Ledger", "where", _REQUIREMENT, where)
+    if "://" not in address:
+        return SqliteStore(_check_path(address, address))
+    # What the user typed may hold a password; only the scheme is repeated in errors.
+    shown = f"{address.partition('://')[0]}://..."
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise InvalidParameter("Ledger", "where", _REQUIREMENT, shown) from None
+    if url.drivername in _SQLITE and not url.query:
+        return SqliteStore(_check_path(url.database, shown))
+    if url.drivername in _POSTGRES:
+        return PostgresStore(url)
+    raise InvalidParameter("Ledger", "where", _REQUIREMENT, shown)
+
+
+def _check_path(path: str | None, shown: str) -> str:
+    if not path or path == ":memory:" or "\0" in path:
+        raise InvalidParameter("Ledger", "where", "a file on disk, because a budget must outlive the process", shown)
+    return path

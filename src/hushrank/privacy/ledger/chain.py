@@ -1,0 +1,154 @@
+"""The history of one data set as a chain of hashes, and its verification.
+
+Row        one line of the history, exactly the texts that are stored.
+Hash       SHA-256 over the hash of the row before and canonical JSON of the row and of the terms of the data set;
+           so the last row vouches for the caps as well, and a charge need not read the whole history.
+Privacy    docs/privacy/ledger.md, section 5: what a chain shows and what it cannot.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from hushrank.exceptions import LedgerError
+from hushrank.privacy.events import Event, from_dict, to_dict
+from hushrank.privacy.ledger.currency import Terms, canonical, read_fraction, write_fraction
+
+CREATE, CHARGE = "create", "charge"
+NO_HASH = "0" * 64
+"""Stands before the first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the history as stored; that of kind "create" is number 0 and its event is the terms."""
+
+    dataset: str
+    number: int
+    time: str
+    kind: str
+    event: str
+    cost: str
+    spent: str
+    key: str | None
+    note: str
+    previous: str
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the history, read.
+
+    `cost` and `spent`, the total after it, are exact and count in the currency of the account. The event of entry 0,
+    which created the data set, is None. `time` is UTC in ISO 8601.
+    """
+
+    number: int
+    time: str
+    kind: str
+    event: Event | None
+    cost: Fraction
+    spent: Fraction
+    key: str | None
+    note: str
+    hash: str
+    previous: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-safe description; fractions are texts "numerator/denominator"."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            **values,
+            "event": None if self.event is None else to_dict(self.event),
+            "cost": write_fraction(self.cost),
+            "spent": write_fraction(self.spent),
+        }
+
+
+def digest(row: Row, terms: Terms) -> str:
+    """Hash of a row under the terms of its data set."""
+    content = {name: getattr(row, name) for name in Row.__slots__ if name not in ("previous", "hash")}
+    content["terms"] = terms.to_text()
+    return hashlib.sha256(f"{row.previous}\n{canonical(content)}".encode()).hexdigest()
+
+
+def seal(row: Row, terms: Terms) -> Row:
+    """The row with its hash."""
+    return replace(row, hash=digest(row, terms))
+
+
+def first_row(dataset: str, time: str, terms: Terms) -> Row:
+    """Entry 0: the creation of a data set."""
+    return seal(Row(dataset, 0, time, CREATE, terms.to_text(), "0/1", "0/1", None, "", NO_HASH), terms)
+
+
+def write_event(event: Event) -> str:
+    """The text of an event that is stored, hashed and compared."""
+    return canonical(to_dict(event))
+
+
+def read_row(row: Row, terms: Terms) -> Entry:
+    """The entry in a row that agrees with its own hash and with the caps, or LedgerError."""
+    try:
+        _check(all(isinstance(value, str) for value in (row.time, row.note, row.hash)), "a field has a wrong type")
+        _check(row.hash == digest(row, terms), "its contents do not match its hash")
+        entry = _parse(row)
+        _check(0 <= entry.cost <= entry.spent <= terms.limit, "its total is not within the cap")
+    except (TypeError, ValueError) as problem:
+        # InvalidParameter is a ValueError: an event that is none any more.
+        raise damage(row.dataset, row.number, str(problem)) from None
+    return entry
+
+
+def verify(dataset: str, terms: Terms, rows: Sequence[Row]) -> str:
+    """Recompute a whole history and return its last hash, or raise LedgerError at the first bad entry."""
+    if not rows:
+        raise damage(dataset, 0, "it is missing")
+    if not terms.is_consistent():
+        raise damage(dataset, 0, "the cap is not what the budget is worth")
+    before = NO_HASH
+    spent = Fraction(0)
+    for number, row in enumerate(rows):
+        if row.number != number:
+            raise damage(dataset, number, "it is missing")
+        if row.previous != before:
+            raise damage(dataset, number, "it does not continue the entry before")
+        entry = read_row(row, terms)
+        try:
+            spent = _recompute(entry, row, terms, spent)
+        except ValueError as problem:
+            raise damage(dataset, number, str(problem)) from None
+        before = row.hash
+    return before
+
+
+def damage(dataset: str, number: Any, reason: str) -> LedgerError:
+    """The error for a history that is not what charges wrote."""
+    return LedgerError(f"data set {dataset!r} is damaged at entry {number}: {' '.join(reason.split())}")
+
+
+def _parse(row: Row) -> Entry:
+    _check(type(row.number) is int and row.kind == (CHARGE if row.number else CREATE), "its kind is wrong")
+    event = from_dict(json.loads(row.event)) if row.kind == CHARGE else None
+    cost, spent = read_fraction(row.cost), read_fraction(row.spent)
+    return Entry(row.number, row.time, row.kind, event, cost, spent, row.key, row.note, row.hash, row.previous)
+
+
+def _recompute(entry: Entry, row: Row, terms: Terms, spent: Fraction) -> Fraction:
+    """The total after `entry`; ValueError if the entry says anything else."""
+    if entry.event is None:
+        _check(row.event == terms.to_text(), "the caps it states are not those of the data set")
+        _check(entry.cost == 0, "creating a data set costs nothing")
+    else:
+        _check(terms.is_cost(entry.cost, entry.event), "the cost is not that of the event")
+    _check(entry.spent == spent + entry.cost, "the running total is wrong")
+    return entry.spent
+
+
+def _check(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise ValueError(problem)

@@ -1,0 +1,192 @@
+"""Caps and costs of one data set as exact rational numbers, in one of two currencies.
+
+pure       epsilons add up; only Pure releases are accepted.
+gdp        mu^2 adds up; Gaussian and Pure releases are accepted, the latter at mu_of_pure.
+Privacy    docs/privacy/ledger.md, sections 1 (filters), 2 (decimal rounding) and 3 (grains).
+"""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from hushrank.privacy import gdp
+from hushrank.privacy.accountant import squared_mu
+from hushrank.privacy.events import Event, Pure, leaves
+from hushrank.privacy.guarantee import Budget
+from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
+
+GRAIN = Fraction(1, 2**256)
+"""Costs in mu^2 are rounded up to a multiple of this, so that running totals keep a bounded size."""
+
+SMALLEST_MU = 2.0**-76
+"""The square of a float64 from here on is a multiple of GRAIN: rounding up never passes an exact cap."""
+
+DECIMAL_ROUNDING = 1 + Fraction(1, 2**52)
+"""Sums of decimals that fit as decimals exceed the cap by less than this factor when all are read as float64."""
+
+VERSION_TOLERANCE = Fraction(1, 10**11)
+"""Relative difference of mu_of_pure and mu_of_budget, squared, between versions of SciPy and of libm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Part of a budget: `amount` counts mu^2 ("gdp") or epsilon ("pure"), worth (epsilon, delta)."""
+
+    epsilon: float
+    delta: float
+    currency: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was fixed when a data set was created: relation, unit, currency and caps.
+
+    Parameters
+    ----------
+    budget : Budget
+        delta = 0 makes the currency "pure", anything else "gdp".
+    cap : Fraction
+        The whole budget in its currency; `Terms.of` computes it.
+    """
+
+    budget: Budget
+    cap: Fraction
+
+    @classmethod
+    def of(cls, budget: Budget) -> "Terms":
+        """Terms of a new data set."""
+        if budget.is_pure:
+            return cls(budget, Fraction(budget.epsilon))
+        mu = gdp.mu_of_budget(budget.epsilon, budget.delta)
+        if mu < SMALLEST_MU:
+            requirement = f"so large that mu of the budget is at least {SMALLEST_MU:.0e}"
+            raise InvalidParameter("Ledger.create", "epsilon", requirement, budget.epsilon)
+        return cls(budget, Fraction(mu) ** 2)
+
+    @property
+    def currency(self) -> str:
+        """What adds up: "gdp" or "pure"."""
+        return "pure" if self.budget.is_pure else "gdp"
+
+    @property
+    def limit(self) -> Fraction:
+        """What the exact sum of all costs may reach."""
+        return self.cap * DECIMAL_ROUNDING if self.budget.is_pure else self.cap
+
+    def cost(self, event: Event) -> Fraction:
+        """Exact cost of `event` in this currency, or InvalidParameter where it has none."""
+        if not self.budget.is_pure:
+            # Underflow in mu_of_pure must not make a release free.
+            return GRAIN * max(1, math.ceil(squared_mu(event, "Account.charge") / GRAIN))
+        total = Fraction(0)
+        for leaf, count in leaves(event, "Account.charge").items():
+            if not isinstance(leaf, Pure):
+                requirement = "made of Pure releases, because the budget of the data set has delta = 0"
+                raise InvalidParameter("Account.charge", "event", requirement, leaf)
+            total += count * Fraction(leaf.epsilon)
+        return total
+
+    def is_cost(self, cost: Fraction, event: Event) -> bool:
+        """Whether `cost` is what `event` cost, on this computer or on another one."""
+        expected = self.cost(event)
+        if self.budget.is_pure or not any(isinstance(leaf, Pure) for leaf in leaves(event)):
+            return cost == expected
+        return abs(cost - expected) <= VERSION_TOLERANCE * expected + GRAIN
+
+    def is_consistent(self) -> bool:
+        """Whether the cap is what the budget is worth."""
+        expected = Terms.of(self.budget).cap
+        return self.cap == expected if self.budget.is_pure else _is_close(self.cap, expected)
+
+    def total_after(self, spent: Fraction, cost: Fraction) -> Fraction:
+        """spent + cost, or BudgetExceeded if that is above the limit."""
+        total = spent + cost
+        if total > self.limit:
+            unit = "epsilon" if self.budget.is_pure else "mu^2"
+            raise BudgetExceeded(_float_up(cost), self._left(spent), unit)
+        return total
+
+    def spent_amount(self, spent: Fraction) -> Amount:
+        """`spent` in numbers to show: epsilon to the nearest float64, mu^2 rounded up."""
+        if self.budget.is_pure:
+            return Amount(float(spent), 0.0, self.currency, float(spent))
+        mu = sqrt_at_least(spent) if spent else 0.0
+        return Amount(self._epsilon(mu), self.budget.delta, self.currency, float_at_least(spent))
+
+    def left_amount(self, spent: Fraction) -> Amount:
+        """What is left after `spent`, rounded down, never negative; decimal rounding is not counted in."""
+        amount = self._left(spent)
+        if self.budget.is_pure:
+            return Amount(amount, 0.0, self.currency, amount)
+        return Amount(self._epsilon(math.sqrt(amount)), self.budget.delta, self.currency, amount)
+
+    def _left(self, spent: Fraction) -> float:
+        left = self.cap - spent
+        # Shares of one budget are rounded down; what that leaves over is nobody's to spend, and would look odd.
+        return float_at_most(left) if left > self.cap * (DECIMAL_ROUNDING - 1) else 0.0
+
+    def _epsilon(self, mu: float) -> float:
+        return gdp.epsilon_of_mu(mu, self.budget.delta)
+
+    def to_text(self) -> str:
+        """Canonical JSON."""
+        budget = self.budget
+        return canonical(
+            {
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+                "neighbors": str(budget.neighbors),
+                "unit": str(budget.unit),
+                "currency": self.currency,
+                "cap": write_fraction(self.cap),
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> "Terms":
+        """The terms that `to_text` wrote; ValueError for anything else."""
+        values = json.loads(text)
+        if not isinstance(values, dict) or not {"cap", "currency"} <= set(values):
+            raise ValueError("not the terms of a data set")
+        cap, _ = read_fraction(values.pop("cap")), values.pop("currency")
+        try:
+            terms = cls(Budget(**values), cap)
+        except TypeError:  # a field too many or too few
+            raise ValueError("not the terms of a data set") from None
+        if terms.to_text() != text:
+            raise ValueError("not the terms of a data set")
+        return terms
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling for each value, the text that is hashed and compared."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def write_fraction(value: Fraction) -> str:
+    """Exact text "numerator/denominator"."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """The number that `write_fraction` wrote; ValueError for any other text."""
+    try:
+        value = Fraction(text)
+    except (TypeError, ZeroDivisionError):
+        raise ValueError(f"not a fraction: {text!r}") from None
+    if write_fraction(value) != text:
+        raise ValueError(f"not a fraction in lowest terms: {text!r}")
+    return value
+
+
+def _is_close(value: Fraction, expected: Fraction) -> bool:
+    return abs(value - expected) <= VERSION_TOLERANCE * expected
+
+
+def _float_up(x: Fraction) -> float:
+    return float_at_least(x) if x <= Fraction(sys.float_info.max) else math.inf

@@ -1,0 +1,163 @@
+"""The tables of a ledger and every query on them; they are the same in SQLite and PostgreSQL.
+
+Triggers refuse to change or delete what was written. They guard against mistakes, not against the owner of the
+database, who can drop them; that is what the chain of hashes is for.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    DDL,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Select,
+    Table,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    event,
+    insert,
+    inspect,
+    select,
+)
+
+from hushrank.privacy.ledger.chain import Row
+
+SCHEMA_VERSION = 1
+
+METADATA = MetaData()
+
+LEDGER = Table("hushrank_ledger", METADATA, Column("version", Integer, nullable=False))
+
+DATASETS = Table(
+    "hushrank_dataset",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("terms", Text, nullable=False),
+)
+
+HISTORY = Table(
+    "hushrank_history",
+    METADATA,
+    Column("dataset", Text, ForeignKey(DATASETS.c.name), nullable=False),
+    Column("number", Integer, nullable=False, autoincrement=False),
+    Column("time", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+    Column("key", Text),
+    Column("note", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "number"),
+    UniqueConstraint("dataset", "key"),  # rows without a key do not collide
+)
+
+_SQLITE_REFUSAL = """
+CREATE TRIGGER %(table)s_no_{action} BEFORE {action} ON %(table)s
+BEGIN SELECT RAISE(ABORT, '%(table)s is append-only'); END
+"""
+
+# INSERT OR REPLACE deletes the row in its way without asking the trigger for DELETE.
+_SQLITE_NO_REPLACE = """
+CREATE TRIGGER hushrank_history_no_replace BEFORE INSERT ON hushrank_history
+WHEN EXISTS (SELECT 1 FROM hushrank_history
+             WHERE dataset = NEW.dataset AND (number = NEW.number OR key = NEW.key))
+BEGIN SELECT RAISE(ABORT, 'hushrank_history is append-only'); END
+"""
+
+_POSTGRES_FUNCTION = """
+CREATE OR REPLACE FUNCTION hushrank_append_only() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'hushrank tables are append-only'; END $$
+"""
+
+_POSTGRES_REFUSAL = """
+CREATE TRIGGER %(table)s_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON %(table)s
+FOR EACH STATEMENT EXECUTE FUNCTION hushrank_append_only()
+"""
+
+
+def _after_create(table: Table, dialect: str, statement: str) -> None:
+    ddl = DDL(statement)  # type: ignore[no-untyped-call]  # SQLAlchemy has no types for it
+    event.listen(table, "after_create", ddl.execute_if(dialect=dialect))
+
+
+for _table in (DATASETS, HISTORY):
+    for _action in ("UPDATE", "DELETE"):
+        _after_create(_table, "sqlite", _SQLITE_REFUSAL.format(action=_action))
+    _after_create(_table, "postgresql", _POSTGRES_FUNCTION)
+    _after_create(_table, "postgresql", _POSTGRES_REFUSAL)
+_after_create(HISTORY, "sqlite", _SQLITE_NO_REPLACE)
+
+
+# Built once: SQLAlchemy takes longer to put a statement together than SQLite to run it.
+_VERSION = select(LEDGER.c.version)
+_NAMES = select(DATASETS.c.name)
+_TERMS = select(DATASETS.c.terms).where(DATASETS.c.name == bindparam("dataset"))
+_ROWS = select(*(HISTORY.c[name] for name in Row.__slots__)).where(HISTORY.c.dataset == bindparam("dataset"))
+_IN_ORDER = _ROWS.order_by(HISTORY.c.number)
+_LAST = _ROWS.order_by(HISTORY.c.number.desc()).limit(1)
+_WITH_KEY = _ROWS.where(HISTORY.c.key == bindparam("wanted"))
+_INSERT_ROW = insert(HISTORY)
+
+
+def has_ledger(connection: Connection) -> bool:
+    """Whether the database holds a ledger, of whatever version."""
+    return inspect(connection).has_table(LEDGER.name)
+
+
+def create_tables(connection: Connection) -> None:
+    """Make the tables, their triggers and the mark of their version."""
+    METADATA.create_all(connection, checkfirst=False)
+    connection.execute(insert(LEDGER).values(version=SCHEMA_VERSION))
+
+
+def schema_version(connection: Connection) -> int | None:
+    """Version of the tables."""
+    return connection.execute(_VERSION).scalar()
+
+
+def dataset_names(connection: Connection) -> list[str]:
+    """All data sets in order of their names."""
+    return sorted(connection.execute(_NAMES).scalars())
+
+
+def find_terms(connection: Connection, dataset: str) -> str | None:
+    """Text of the terms of a data set, if there is one of this name."""
+    return connection.execute(_TERMS, {"dataset": dataset}).scalar()
+
+
+def insert_dataset(connection: Connection, terms: str, row: Row) -> None:
+    """Write a new data set with its entry 0."""
+    connection.execute(insert(DATASETS).values(name=row.dataset, terms=terms))
+    insert_row(connection, row)
+
+
+def insert_row(connection: Connection, row: Row) -> None:
+    """Append to the history."""
+    connection.execute(_INSERT_ROW, {name: getattr(row, name) for name in Row.__slots__})
+
+
+def last_row(connection: Connection, dataset: str) -> Row | None:
+    """The row with the largest number, found by the index of the primary key."""
+    return _first(connection, _LAST, dataset=dataset)
+
+
+def row_with_key(connection: Connection, dataset: str, key: str) -> Row | None:
+    """The row that was charged under `key`."""
+    return _first(connection, _WITH_KEY, dataset=dataset, wanted=key)
+
+
+def all_rows(connection: Connection, dataset: str) -> list[Row]:
+    """The history in order."""
+    return [Row(**values) for values in connection.execute(_IN_ORDER, {"dataset": dataset}).mappings()]
+
+
+def _first(connection: Connection, query: Select[Any], **parameters: str) -> Row | None:
+    found = connection.execute(query, parameters).mappings().first()
+    return None if found is None else Row(**found)

@@ -1,0 +1,81 @@
+"""The tables: what was written stays, in SQLite and in PostgreSQL."""
+
+import pytest
+from sqlalchemy import text
+
+from hushrank.exceptions import LedgerError
+from hushrank.privacy.events import Pure
+from hushrank.privacy.ledger import Ledger, tables
+from hushrank.privacy.ledger.address import open_store
+
+COLUMNS = "dataset, number, time, kind, event, cost, spent, key, note, previous, hash"
+
+
+@pytest.fixture
+def account(where):
+    account = Ledger(where).create("data", epsilon=1)
+    account.charge(Pure(0.25), key="first")
+    account.charge(Pure(0.25))
+    return account
+
+
+def run(where, statement):
+    open_store(where).write("data", lambda connection: connection.execute(text(statement)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE hushrank_history SET spent = '0/1'",
+        "UPDATE hushrank_history SET note = 'x' WHERE number = 1",
+        "DELETE FROM hushrank_history WHERE number = 2",
+        "UPDATE hushrank_dataset SET terms = 'x'",
+        "DELETE FROM hushrank_dataset",
+    ],
+)
+def test_history_and_caps_are_append_only(where, account, statement):
+    head = account.verify()
+    with pytest.raises(LedgerError, match="append-only"):
+        run(where, statement)
+    assert account.verify() == head and account.last().number == 2
+
+
+def test_truncation_is_refused(postgres_url):
+    Ledger(postgres_url).create("data", epsilon=1)
+    with pytest.raises(LedgerError, match="append-only"):
+        run(postgres_url, "TRUNCATE hushrank_history")
+
+
+@pytest.mark.parametrize(("number", "key"), [("1", "'new'"), ("3", "'first'")])
+def test_insert_or_replace_is_no_way_around(sqlite_path, number, key):
+    account = Ledger(sqlite_path).create("data", epsilon=1)
+    account.charge(Pure(0.25), key="first")
+    values = f"'data', {number}, '', '', '', '', '', {key}, '', '', ''"
+    with pytest.raises(LedgerError, match="append-only"):
+        run(sqlite_path, f"INSERT OR REPLACE INTO hushrank_history ({COLUMNS}) VALUES ({values})")
+    assert account.verify()
+
+
+def test_queries(where, account):
+    Ledger(where).create("another", epsilon=1)
+
+    def look(connection):
+        assert tables.has_ledger(connection)
+        assert tables.schema_version(connection) == tables.SCHEMA_VERSION
+        assert tables.dataset_names(connection) == ["another", "data"]
+        assert tables.find_terms(connection, "data") == account.terms.to_text()
+        assert tables.find_terms(connection, "nothing") is None
+        assert [row.number for row in tables.all_rows(connection, "data")] == [0, 1, 2]
+        assert tables.last_row(connection, "data").number == 2
+        assert tables.last_row(connection, "nothing") is None
+        assert tables.row_with_key(connection, "data", "first").number == 1
+        assert tables.row_with_key(connection, "another", "first") is None
+
+    open_store(where).read(look)
+
+
+def test_the_last_row_is_found_by_an_index(sqlite_path):
+    Ledger(sqlite_path).create("data", epsilon=1)
+    query = "EXPLAIN QUERY PLAN SELECT * FROM hushrank_history WHERE dataset = 'data' ORDER BY number DESC LIMIT 1"
+    plan = open_store(sqlite_path).read(lambda connection: str(connection.execute(text(query)).all()))
+    assert "SEARCH hushrank_history USING INDEX" in plan and "TEMP B-TREE" not in plan
