@@ -1,4 +1,4 @@
-"""A folder of Parquet files larger than the memory allowed: peak memory, time and rate of one Gram matrix.
+"""A folder of Parquet files larger than the memory allowed: peak memory, time and rate of private PCA.
 
 The folder is written to a temporary directory and deleted afterwards. It is written in one process and read in another:
 a process inherits the peak of the resident memory from the one that starts it, so that one must stay small.
@@ -19,21 +19,15 @@ import numpy as np  # isort: skip  (after measure, which fixes the threads)
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import LocalEngine
-from hushrank.linalg.lattice import integer_gram
+from hushrank.estimators.pca import PrivatePCA
 
-TITLE = "Gram matrix of a Parquet folder of 5 GB in under 1 GB of memory"
+TITLE = "Private PCA of a Parquet folder of 5 GB in under 1 GB of memory"
 N_FILES, ROWS_PER_FILE, N_FEATURES = 5, 1_300_000, 100
 ROWS_PER_GROUP = 650_000  # 520 MB: a reader of whole row groups would need the memory of several
 ROWS_PER_WRITE = 65_000
 THREADS = 2
-LATTICE = (10.0, 4**18)  # norm bound (about half of the rows are longer) and squared integer bound
-
-
-def gram(block: np.ndarray, lattice: tuple[float, int]) -> np.ndarray:
-    """The kernel: integer Gram matrix of a block."""
-    return integer_gram(block, *lattice)
+ROW_NORM = 10.0  # about half of the rows are longer
 
 
 def write_folder(folder: str) -> None:
@@ -56,15 +50,13 @@ def peak_resident_megabytes() -> float:
 
 
 def read_folder(folder: str) -> dict[str, Any]:
-    """Sum over the folder; run in a process of its own."""
+    """Fit on the folder, with a private center, so that it is read twice; run in a process of its own."""
     before = peak_resident_megabytes()
     start = time.perf_counter()
-    rows = read_rows(folder, owner="bench_parquet")
-    total = LocalEngine(THREADS).total(rows, gram, LATTICE)
+    pca = PrivatePCA(5, row_norm=ROW_NORM, center="private", epsilon=1.0, engine=LocalEngine(THREADS)).fit(folder)
     seconds = time.perf_counter() - start
     return {
-        "rows": rows.n_samples,
-        "trace": int(np.trace(total)),
+        "rows": pca.n_,
         "before": before,
         "peak": peak_resident_megabytes(),
         "seconds": seconds,
@@ -78,8 +70,8 @@ def run() -> list[str]:
         on_disk = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
         seen = json.loads(in_process("--read", folder))
     as_floats = 8 * seen["rows"] * N_FEATURES / 1e6
-    header = ("rows x columns", "as float64 MB", "on disk MB", "RSS after imports MB", "peak RSS MB", "s", "MB/s")
-    measured = (as_floats, on_disk, seen["before"], seen["peak"], seen["seconds"], as_floats / seen["seconds"])
+    header = ("rows x columns", "as float64 MB", "on disk MB", "RSS after imports MB", "peak RSS MB", "s", "MB/s (two passes)")
+    measured = (as_floats, on_disk, seen["before"], seen["peak"], seen["seconds"], 2 * as_floats / seen["seconds"])
     return table(header, [(f"{seen['rows']} x {N_FEATURES}", *(f"{value:.0f}" for value in measured))])
 
 
