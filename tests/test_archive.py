@@ -1,5 +1,6 @@
 """Model files: exact round trips, atomic writes, and a clear refusal of everything else."""
 
+import io
 import json
 import os
 import shutil
@@ -94,6 +95,56 @@ def test_foreign_and_altered_files_are_refused(model, change, message):
     rewrite(model, change)
     with pytest.raises(ModelFileError, match=message):
         read_archive(model)
+
+
+@pytest.mark.parametrize("header", [b"[]", b"not JSON", b'"text"', b"{}"])
+def test_headers_of_another_kind_are_refused(model, header):
+    rewrite(model, lambda members: members.update({"header.json": header}))
+    with pytest.raises(ModelFileError, match="is not a hushrank model"):
+        read_archive(model)
+
+
+def with_array(data):
+    """Replace the arrays by one that cannot be read, with a valid checksum."""
+
+    def change(members):
+        for name in [name for name in members if name.endswith(".npy")]:
+            del members[name]
+        members["a.npy"] = data
+        set_header(arrays={"a.npy": archive._digest(data)})(members)
+
+    return change
+
+
+def pickled():
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([object]), allow_pickle=True)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", pickled()], ids=["empty", "junk", "pickled"])
+def test_arrays_that_cannot_be_read_or_need_pickle_are_refused(model, data):
+    rewrite(model, with_array(data))
+    with pytest.raises(ModelFileError, match="an array cannot be read"):
+        read_archive(model)
+
+
+@pytest.mark.parametrize("content", [None, [1], "text"])
+def test_files_without_content_are_refused(model, content):
+    rewrite(model, set_header(content=content))
+    with pytest.raises(ModelFileError, match="it has no content"):
+        read_archive(model)
+
+
+def test_only_ordinary_files_are_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "pipe", tmp_path / "folder", ""):
+        with pytest.raises(ModelFileError, match="it is not an ordinary file"):
+            write_archive(path, CONTENT, ARRAYS)
+    with pytest.raises(ModelFileError, match="null"):
+        write_archive(tmp_path / "a\0b", CONTENT, ARRAYS)
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
 
 
 def test_other_files_are_refused(tmp_path):

@@ -1,5 +1,7 @@
 """What `fit`, `plan`, `save` and `load` do, and in which order; test_checks holds every estimator to it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,7 @@ class Recorder:
 
     def total(self, *arguments, **options):
         self.calls.append("total")
+        self.options = options
         return LocalEngine(1).total(*arguments, **options)
 
 
@@ -37,7 +40,7 @@ def test_the_ledger_is_charged_with_the_whole_plan_before_data_are_summed():
     model = pca(ledger=recorder, engine=recorder, center="private").fit(X)
     charge, *rest = recorder.calls
     assert charge[:2] == ("charge", model.plan(X.shape).event) and charge[3:] == ("replace", "row", "PrivatePCA")
-    assert rest == ["total", "total"]
+    assert rest == ["total", "total"] and recorder.options == {"verbose": 0, "label": "PrivatePCA"}
     model.fit(X)
     keys = [call[2] for call in recorder.calls if call[0] == "charge"]
     assert len(set(keys)) == 2  # another fit is another release
@@ -65,10 +68,24 @@ def test_an_estimator_that_leaves_its_plan_releases_nothing():
             super()._fit(rows, releases, noise, total)
             return super()._fit(rows, releases, noise, total)
 
-    model = Careless(2, row_norm=1.0, epsilon=1.0)
-    with pytest.raises(PlanBroken, match=r"Careless planned .* and executed"):
-        model.fit(X)
-    assert not hasattr(model, "components_")
+    class Greedy(PrivatePCA):
+        def _fit(self, rows, releases, noise, total):
+            twice = PrivatePCA(2, row_norm=1.0, epsilon=2.0)
+            return super()._fit(rows, twice._plan(twice._check_parameters(), rows.n_features), noise, total)
+
+    class Talkative(PrivatePCA):
+        def _fit(self, rows, releases, noise, total):
+            return {**super()._fit(rows, releases, noise, total), "more": 1}
+
+    for broken, message in (
+        (Careless, "Careless planned .* and executed"),
+        (Greedy, "Greedy planned .* and executed"),
+        (Talkative, "Talkative learns .* and returned"),
+    ):
+        model = broken(2, row_norm=1.0, epsilon=1.0)
+        with pytest.raises(PlanBroken, match=message):
+            model.fit(X)
+        assert not hasattr(model, "components_")
 
 
 def test_an_overdrawn_account_says_what_is_left(tmp_path):
@@ -85,6 +102,22 @@ def test_a_missing_ledger_or_data_set_is_refused(tmp_path):
             pca(ledger=make()).fit(X)
     with pytest.raises(InvalidParameter, match=r"ledger of PrivatePCA must be an account of a ledger, as Ledger"):
         pca(ledger="budget.db").fit(X)
+
+
+def test_classes_are_no_instances():
+    for name, value in (("engine", LocalEngine), ("ledger", type(Recorder()))):
+        with pytest.raises(InvalidParameter, match=f"^{name} of PrivatePCA must be"):
+            pca(**{name: value}).fit(X)
+
+
+def test_numbers_of_any_kind_work_and_are_saved(tmp_path):
+    kinds = {"row_norm": Fraction(1, 2), "epsilon": np.float32(0.5), "n_max": np.int16(100), "verbose": np.int8(0)}
+    for center in (pd.Series([0.0] * 4), [np.float32(0)] * 4, np.zeros(4, int), (0, 0, 0, 0)):
+        model = pca(**kinds, center=center, random_state=1).fit(X)
+        model.save(tmp_path / "model")
+        loaded = PrivatePCA.load(tmp_path / "model")
+        assert (loaded.row_norm, loaded.epsilon, loaded.n_max, loaded.center) == (0.5, 0.5, 100, [0.0] * 4)
+        assert np.array_equal(loaded.components_, model.components_)
 
 
 @pytest.mark.parametrize("shape", [None, 4, (4,), (0, 4), (4, 0), (4.5, 2), [4, 2]])
@@ -123,8 +156,14 @@ def edit(path, **fields):
         ({"parameters": {"n_components": 2}}, "does not fit this version of PrivatePCA"),
         ({"parameters": {"n_components": 2, "row_norm": -1.0, "epsilon": 1.0}}, "row_norm of PrivatePCA must be"),
         ({"guarantee": {}}, "does not fit this version of PrivatePCA"),
-        ({"attributes": {"fit": 1}}, "has attributes that no PrivatePCA has"),
-        ({"attributes": {"__class__": 1}}, "has attributes that no PrivatePCA has"),
+        ({"attributes": {"fit": 1}}, "does not have the attributes of a PrivatePCA"),
+        ({"attributes": {"n_": 3}}, "does not have the attributes of a PrivatePCA"),
+        (
+            {"attributes": {"n_": 3, "n_features_in_": 4, "__class__": 1}},
+            "does not have the attributes of a PrivatePCA",
+        ),
+        ({"attributes": [1]}, "does not fit this version of PrivatePCA"),
+        ({"parameters": [1]}, "does not fit this version of PrivatePCA"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path, fields, message):

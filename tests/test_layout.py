@@ -14,7 +14,17 @@ SOURCE, TESTS = ROOT / "src" / "hushrank", ROOT / "tests"
 
 # Layer -> layers it may import. A layer may always import itself. From the architecture of the project.
 ARROWS = {
-    "cli": {"estimators", "evaluation", "privacy", "engine", "validation", "report", "exceptions", "__init__"},
+    "cli": {
+        "archive",
+        "estimators",
+        "evaluation",
+        "privacy",
+        "engine",
+        "validation",
+        "report",
+        "exceptions",
+        "__init__",
+    },
     "report": {"estimators", "evaluation", "privacy"},
     "estimators": {
         "base",

@@ -30,18 +30,30 @@ def write_archive(path: str | os.PathLike[str], content: Mapping[str, Any], arra
     Raises
     ------
     ModelFileError
-        If the folder is missing or not writable.
+        If the folder is missing or not writable, or the path is that of something else than an ordinary file.
     """
     members = {f"{name}.npy": _to_npy(array) for name, array in arrays.items()}
     checksums = {name: _digest(data) for name, data in members.items()}
     header = {"format": FORMAT, "version": VERSION, "arrays": checksums, "content": dict(content)}
     text = json.dumps(header, sort_keys=True, allow_nan=False).encode()
     members |= {_HEADER: text, _CHECKSUM: _digest(text).encode()}
-    target = Path(path)
+    check_writable(path)
     try:
-        _write_atomically(target, members)
+        _write_atomically(Path(path), members)
     except OSError as error:
-        raise ModelFileError(f"cannot write {target}: {error.strerror or error}.") from error
+        raise ModelFileError(f"cannot write {path}: {error.strerror or error}.") from error
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise ModelFileError unless a file can be made in the folder of `path`, and `path` is new or an ordinary file."""
+    target, trial = Path(path), _beside(path)
+    if target.exists() and not target.is_file():
+        raise ModelFileError(f"cannot write {target}: it is not an ordinary file.")
+    try:
+        trial.touch(exist_ok=False)
+        trial.unlink()
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"cannot write {target}: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -68,19 +80,27 @@ def _parse(path: Path, members: dict[str, bytes], *, duplicated: bool) -> tuple[
         refuse("is not a hushrank model")
     if duplicated or _digest(header) != checksum.decode("ascii", "replace"):
         refuse("is damaged: its header does not have the checksum it was written with")
-    description = json.loads(header)
-    if description.get("format") != FORMAT:
+    try:
+        description = json.loads(header)
+    except ValueError:
+        refuse("is not a hushrank model")
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
         refuse("is not a hushrank model")
     if description.get("version") != VERSION:
         refuse(f"has format version {description.get('version')}; this hushrank reads version {VERSION}")
-    checksums = description["arrays"]
-    if {name: _digest(data) for name, data in members.items()} != checksums:
+    if {name: _digest(data) for name, data in members.items()} != description.get("arrays"):
         refuse("is damaged: its arrays do not have the checksums they were written with")
-    return description["content"], {name.removesuffix(".npy"): _from_npy(data) for name, data in members.items()}
+    try:
+        arrays = {name.removesuffix(".npy"): _from_npy(data) for name, data in members.items()}
+    except (ValueError, EOFError):
+        refuse("is damaged: an array cannot be read")
+    if not isinstance(description.get("content"), dict):
+        refuse("is damaged: it has no content")
+    return description["content"], arrays
 
 
 def _write_atomically(target: Path, members: Mapping[str, bytes]) -> None:
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -93,6 +113,12 @@ def _write_atomically(target: Path, members: Mapping[str, bytes]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _beside(path: str | os.PathLike[str]) -> Path:
+    """A new name in the same folder."""
+    target = Path(path)
+    return target.parent / f".{target.name}.{uuid.uuid4().hex}"
 
 
 def _sync_folder(folder: Path) -> None:

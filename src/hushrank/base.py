@@ -6,7 +6,6 @@ Charge     durable before any noise is drawn: a crash after it loses budget, nev
 Imports    this is the only module that imports scikit-learn, and it uses public names only.
 """
 
-import re
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -63,8 +62,8 @@ class Releases(Protocol):
 class PrivateEstimator(BaseEstimator, ABC):
     """Base of all estimators.
 
-    A subclass states `_params` (a table of its own parameters) and `_unit`, stores its parameters in `__init__` and
-    nothing else, and defines
+    A subclass states `_params` (a table of its own parameters), `_learns` (the names of its learned attributes) and
+    `_unit`, stores its parameters in `__init__` and nothing else, and defines
 
     - `_plan(budget, n_features)`: parameters -> the public numbers of all releases; reads no data;
     - `_fit(rows, releases, noise, total)`: bound, release, post-process -> a dict of learned attributes, where
@@ -74,6 +73,7 @@ class PrivateEstimator(BaseEstimator, ABC):
     """
 
     _params: ClassVar[Mapping[str, Param]] = {}
+    _learns: ClassVar[tuple[str, ...]] = ()
     _unit: ClassVar[Unit] = Unit.ROW
     _common: ClassVar[Mapping[str, Param]] = {
         "epsilon": Param(float, above=0),
@@ -114,7 +114,7 @@ class PrivateEstimator(BaseEstimator, ABC):
         X : array, sparse matrix, DataFrame, path of a Parquet, CSV, npy or npz file or of a folder of Parquet files, \
 iterator of blocks, or function that returns such an iterator
             Rows of shape (n_samples, n_features). Rows that are not finite count as zero; their number goes to the
-            log "hushrank", which is for the data holder only.
+            log "hushrank", which is for the data holder only. An iterator is used up even by a fit that is refused.
         y : ignored
 
         Returns
@@ -136,6 +136,8 @@ iterator of blocks, or function that returns such an iterator
         learned = self._fit(rows, releases, noise, total)
         if noise.executed != planned:
             raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
+        if set(learned) != set(self._learns):
+            raise PlanBroken(f"{owner} learns {self._learns} and returned {tuple(learned)}; nothing was kept.")
         self._learn({**learned, **_schema(rows), "privacy_": noise.guarantee(budget)})
         return self
 
@@ -150,7 +152,7 @@ iterator of blocks, or function that returns such an iterator
         content = {
             "class": type(self).__name__,
             "hushrank": __version__,
-            "parameters": {k: _to_json(v) for k, v in self.get_params(deep=False).items() if k not in NEVER_SAVED},
+            "parameters": self._saved_parameters(),
             "attributes": {name: _to_json(value) for name, value in learned.items() if not is_array[name]},
             "guarantee": guarantee.to_dict(),
         }
@@ -166,10 +168,10 @@ iterator of blocks, or function that returns such an iterator
             model = cls(**content["parameters"])
             model._check_parameters()
             learned = {**arrays, **content["attributes"], "privacy_": Guarantee.from_dict(content["guarantee"])}
-        except (KeyError, TypeError, InvalidParameter) as error:
+        except (KeyError, TypeError, AttributeError, InvalidParameter) as error:
             raise ModelFileError(f"{path} does not fit this version of {cls.__name__}: {error}") from error
-        if not all(re.fullmatch(r"[a-z][a-z0-9_]*_", name) for name in learned):
-            raise ModelFileError(f"{path} has attributes that no {cls.__name__} has.")
+        if set(learned) - {"feature_names_in_"} != {*cls._learns, "n_features_in_", "privacy_"}:
+            raise ModelFileError(f"{path} does not have the attributes of a {cls.__name__}.")
         if "feature_names_in_" in learned:
             learned["feature_names_in_"] = np.asarray(learned["feature_names_in_"], object)
         model._learn(learned)
@@ -213,6 +215,11 @@ iterator of blocks, or function that returns such an iterator
             raise InvalidParameter(owner, "random_state", requirement, self.random_state)
         return Budget(float(self.epsilon), float(self.delta), self.neighbors, self._unit)
 
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Parameters as a model file holds them."""
+        values = self.get_params(deep=False)
+        return {k: line.to_json(values[k]) for k, line in self.parameter_table().items() if k not in NEVER_SAVED}
+
     def _check_new_rows(self, X: Any) -> Any:
         """New rows, checked by scikit-learn's rules against the columns of the fit; NaN is allowed."""
         self._learned()
@@ -245,7 +252,5 @@ def _schema(rows: Rows) -> dict[str, Any]:
 
 
 def _to_json(value: Any) -> Any:
-    """A parameter or a small learned attribute as JSON holds it."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+    """A small learned attribute as JSON holds it."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

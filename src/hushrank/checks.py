@@ -152,11 +152,20 @@ def check_parameter_table(estimator: PrivateEstimator, X: Any) -> None:
 
 
 def check_no_attribute_is_about_single_rows(estimator: PrivateEstimator, X: Any) -> None:
-    """No learned attribute has a dimension equal to the number of rows."""
+    """Nothing that the model holds, under whatever name, has a dimension equal to the number of rows."""
     model = clone(estimator).fit(X)
-    for name, value in model._learned().items():
-        shape = np.shape(value) if not isinstance(value, str) else ()
-        assert len(X) not in shape, name
+    for name, value in _contents(model):
+        assert len(X) not in np.shape(value), name
+
+
+def check_what_depends_on_the_data_carries_noise(estimator: PrivateEstimator, X: Any) -> None:
+    """Under add_remove, what is the same in six fits is the same for other data too: no exact count, no exact sum."""
+    model = clone(estimator).set_params(neighbors="add_remove")
+    fits: list[Any] = [dict(_contents(clone(model).fit(X))) for _ in range(6)]
+    other: Any = dict(_contents(clone(model).fit(2.0 * X[: len(X) - 7] + 1.0)))
+    for name, value in fits[0].items():
+        if all(np.array_equal(value, fit.get(name)) for fit in fits):
+            assert np.array_equal(value, other.get(name)), f"{name} has no noise"
 
 
 def check_values_never_raise(estimator: PrivateEstimator, X: Any) -> None:
@@ -255,6 +264,21 @@ def _refused(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -
     except kind as error:
         return error
     raise AssertionError(f"{call} was not refused with {kind.__name__}")
+
+
+def _contents(model: PrivateEstimator) -> Iterator[tuple[str, Any]]:
+    """Everything a model holds beside its parameters, with containers taken apart."""
+    parameters = model.get_params(deep=False)
+    waiting = [(name, value) for name, value in vars(model).items() if name not in parameters]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{name}[{key!r}]", part) for key, part in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{name}[{i}]", part) for i, part in enumerate(value)]
+            yield f"len({name})", len(value)
+        else:
+            yield name, value
 
 
 def _differ(one: PrivateEstimator, other: PrivateEstimator) -> bool:

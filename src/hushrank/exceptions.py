@@ -8,7 +8,10 @@ class HushrankError(Exception):
 
 
 class InvalidParameter(HushrankError, ValueError):
-    """A parameter, shape or dtype is not what it must be; nothing was charged and nothing was released.
+    """A parameter, shape or dtype is not what it must be; nothing was released.
+
+    Nothing was charged either, except where only reading tells: a later block of a stream with other columns, or
+    the number of rows of a stream or CSV file.
 
     Parameters
     ----------

@@ -10,8 +10,6 @@ import numpy as np
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.parameters import check_integer, check_real
 
-LARGEST_SEED = 2**128
-
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -61,6 +59,14 @@ class Param:
             requirement = " or ".join([error.requirement, *others] if error.requirement else others)
             raise InvalidParameter(owner, name, requirement, value) from None
 
+    def to_json(self, value: Any) -> Any:
+        """A value that passed `check` as JSON holds it."""
+        if value is None or isinstance(value, str):
+            return value
+        if self.kind is np.ndarray:
+            return np.asarray(value, np.float64).tolist()
+        return self.kind(value) if self.kind in (float, int, bool) else value
+
     def wrong_values(self) -> Iterator[Any]:
         """Values that must be refused, made from the line itself: other types, and numbers outside the limits."""
         yield from (object(), "no such word", [["nested"]], complex(1, 1))
@@ -72,6 +78,8 @@ class Param:
             yield from (1.5, True)
         if self.kind is np.ndarray:
             yield from ([[1.0, 2.0]], [1.0, math.nan], ["a", "b"])
+        if self.kind is not None:
+            yield self.kind  # a class where one of its instances belongs
         step = 1 if self.kind is int else 1e-9
         outside = {"above": 0, "minimum": -step, "below": 0, "maximum": step}
         yield from (limit + shift for key, shift in outside.items() if (limit := getattr(self, key)) is not None)
@@ -84,7 +92,7 @@ class Param:
             check_integer(value, name, owner, minimum=lowest, maximum=self.maximum)
         elif self.kind is np.ndarray:
             check_vector(value, name, owner)
-        elif self.kind is None or not isinstance(value, self.kind):
+        elif self.kind is None or isinstance(value, type) or not isinstance(value, self.kind):
             described = self.description or (f"a {self.kind.__name__}" if self.kind else "")
             raise InvalidParameter(owner, name, described, value)
 

@@ -12,7 +12,7 @@ import hushrank
 from hushrank.cli import pca
 from hushrank.cli.fit import to_json
 from hushrank.estimators.pca import PrivatePCA
-from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError
 from hushrank.privacy.ledger import Ledger
 
 X = np.random.default_rng(0).standard_normal((50, 3))
@@ -60,15 +60,19 @@ def test_the_ledger_is_charged(folder):
         assert (folder / "model").read_bytes() == before
 
 
+def test_names_of_columns_are_printed_as_they_are(folder):
+    pd.DataFrame(X, columns=["b[/x]", "[red]a", "c"]).to_csv("odd.csv", index=False)
+    result = run("odd.csv --components 3 --row-norm 2 --epsilon 1000 --out model[y] --quiet")
+    assert result.exit_code == 0 and "model written to model[y]" in result.output
+    assert any(name in result.output for name in ("b[/x]", "[red]a"))
+
+
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
         (f"rows.csv {BASIC}", None, "Say where the result goes: --out FILE, or --json"),
-        (
-            f"rows.csv {BASIC} --out no/such/folder/model",
-            None,
-            "The folder of --out no/such/folder/model does not exist",
-        ),
+        (f"rows.csv {BASIC} --out no/such/model --ledger budget.db --dataset rows", ModelFileError, "No such file"),
+        (f"rows.csv {BASIC} --out /dev/null --ledger budget.db --dataset rows", ModelFileError, "not an ordinary file"),
         (f"rows.csv {BASIC} --json --ledger budget.db", None, "--ledger and --dataset go together"),
         (f"rows.csv {BASIC} --json --dataset rows", None, "--ledger and --dataset go together"),
         (f"rows.csv {BASIC} --json --ledger none.db --dataset rows", LedgerError, "none.db"),

@@ -17,7 +17,8 @@ def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
     assert convert("private", None, None) == "private"
     assert convert("1,-2.5, 3e2", None, None) == [1.0, -2.5, 300.0]
     assert convert(str(tmp_path / "center.npy"), None, None).tolist() == [1.5, 2.5]
-    for wrong in ("public", "1;2", str(tmp_path / "none.npy"), ""):
+    (tmp_path / "empty.npy").touch()
+    for wrong in ("public", "1;2", str(tmp_path / "none.npy"), str(tmp_path / "empty.npy"), ""):
         with pytest.raises(click.BadParameter, match="is not 'private', numbers separated by commas"):
             convert(wrong, None, None)
 

@@ -173,9 +173,12 @@ def test_tables_in_a_stream_may_differ_in_the_order_of_their_columns():
     [
         (np.ones((1, 3)), "X of PCA must be blocks of 2 columns; got 'a block of 3 columns'."),
         (np.ones(2), "X of PCA must be of two dimensions"),
-        (np.ones((1, 2), object), "X of PCA must be real numbers of at most 64 bits; got 'object'."),
         (pd.DataFrame({"a": [1], "z": [2]}), "X of PCA must be a table with the column 'b'"),
-        ("7.25", "X of PCA must be real numbers of at most 64 bits; got '<U4'."),
+        ("7.25", "X of PCA must be blocks that are arrays, sparse matrices or tables; got 'str'."),
+        ([[1, 2], [3]], "X of PCA must be of two dimensions"),
+        ([np.ones((2, 1)), np.ones((2, 2))], "X of PCA must be blocks of rows of equal length; got 'list'."),
+        (np.ma.masked_array(np.ones((1, 2))), "X of PCA must be blocks that are arrays, sparse matrices or tables"),
+        (pl.LazyFrame({"a": [1], "b": ["x"]}), "X of PCA must be data that can be read: collect() the lazy frame"),
     ],
 )
 def test_a_later_block_of_another_kind_is_refused(later, message):
@@ -183,6 +186,26 @@ def test_a_later_block_of_another_kind_is_refused(later, message):
     with pytest.raises(InvalidParameter) as refusal:
         list(rows.blocks())
     assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pd.DataFrame({"a": ["oops", "3.5"], "b": [2, 4]}),
+        pl.DataFrame({"b": [2, 4], "a": ["oops", "3.5"]}),
+        pa.RecordBatch.from_pydict({"a": ["oops", "3.5"], "b": [2, 4]}),
+        np.array([[None, 2], ["3.5", 4]], object),
+        np.array([["oops", "2"], ["3.5", "4"]]),
+        [[None, 2], [3.5, 4]],
+        [[10**400, 2], [3.5, 4]],
+        [[2j, 2], [3.5, 4]],
+    ],
+    ids=lambda later: type(later).__module__.split(".")[0],
+)
+def test_a_cell_that_is_no_number_spoils_its_own_row_of_a_later_block_only(later):
+    rows = read_rows(iter([pd.DataFrame({"a": [1.0], "b": [2.0]}), later]), owner="PCA")
+    first, second = rows.blocks()
+    assert np.array_equal(np.vstack([first, second]), [[1, 2], [np.nan, 2], [3.5, 4]], equal_nan=True)
 
 
 @pytest.mark.parametrize("source", [iter([]), lambda: []])

@@ -283,11 +283,28 @@ def test_engines_are_plain_values():
     assert follows is engine
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.0, True, "2"])
+@pytest.mark.parametrize("threads", [0, -1, 1025, 1.0, True, "2"])
 def test_unsuitable_threads_are_refused(threads):
     with pytest.raises(InvalidParameter) as refusal:
         LocalEngine(threads)
-    assert str(refusal.value) == f"threads of LocalEngine must be an integer >= 1 or None; got {threads!r}."
+    assert (
+        str(refusal.value) == f"threads of LocalEngine must be an integer between 1 and 1024 or None; got {threads!r}."
+    )
+
+
+@pytest.mark.parametrize("allowed", [0, 2])
+def test_a_system_without_threads_to_give_ends_in_an_error(monkeypatch, allowed):
+    start, started = threading.Thread.start, []
+
+    def refuse(thread):
+        started.append(thread)
+        if len(started) > allowed:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        LocalEngine(4, block_rows=1).total(rows_of([[1], [2], [3]]), sum_rows, 1)
 
 
 @pytest.mark.parametrize("block_rows", [0, 8193, 1.5, None, True])

@@ -1,5 +1,7 @@
 """`hushrank.load`: every model class is known, and nothing else is."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,9 @@ def test_unknown_classes_are_refused(tmp_path):
     path = tmp_path / "model"
     MADE[0].fit(np.eye(3)).save(path)
     content, arrays = read_archive(path)
-    write_archive(path, {**content, "class": "os.system"}, arrays)
-    with pytest.raises(ModelFileError, match=r"holds a model of class os\.system, which is not one of"):
-        load(path)
+    for name in ("os.system", ["PrivatePCA"], None):
+        write_archive(path, {**content, "class": name}, arrays)
+        with pytest.raises(
+            ModelFileError, match=rf"holds a model of class {re.escape(str(name))}, which is not one of"
+        ):
+            load(path)

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hushrank.base import NotFitted
 from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment import SecondMoment
 from hushrank.evaluation.metrics import captured_variance
 from hushrank.evaluation.synthetic import power_law_rows
 from hushrank.exceptions import InvalidParameter
@@ -108,6 +109,16 @@ def test_it_works_in_a_pipeline():
     X = power_law_rows(60, 4, seed=6)
     scores = make_pipeline(StandardScaler(), PrivatePCA(2, row_norm=4.0, epsilon=1.0)).fit_transform(X)
     assert scores.shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "ratios"),
+    [(np.diag([4.0, 2.0, 2.0]), [0.5, 0.25]), (np.diag([4.0, 2.0, -7.0]), [2 / 3, 1 / 3]), (-np.eye(3), [0.0, 0.0])],
+)
+def test_ratios_are_shares_of_a_whole_whatever_the_noise(matrix, ratios, monkeypatch):
+    pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0)
+    monkeypatch.setattr(pca, "_release", lambda *_: SecondMoment(matrix, 10, np.zeros(3)))
+    assert pca._fit(None, None, None, None)["explained_variance_ratio_"] == pytest.approx(ratios)
 
 
 # 5. Refusals

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.rows import ArrayRows
 from hushrank.estimators.covariance import PrivateCovariance
-from hushrank.estimators.second_moment import noise_edge, signal_threshold, sum_products, sum_rows
+from hushrank.estimators.second_moment import noise_edge, shorten, signal_threshold, sum_products, sum_rows
 from hushrank.evaluation.audit import delta_lower_bound, epsilon_lower_bound
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, Pure
@@ -231,7 +231,55 @@ def test_overflow_at_the_center_makes_a_row_of_zeros():
     assert tally.tolist() == [2, 1, 1] and np.trace(S) <= lattice.squared_bound
 
 
+def test_the_center_is_divided_by_the_released_count(monkeypatch):
+    """Under add_remove the exact number of rows must not enter: with another count every result is another."""
+    budget = Budget(1e6, neighbors="add_remove")
+    model = estimator(budget, row_norm=30.0, center="private")
+    monkeypatch.setattr(
+        model, "_count", lambda tally, releases, noise: noise.begin(releases.count, "add_remove") and 500
+    )
+    X = np.full((1000, 2), 1.5)
+    model.fit(X)
+    assert model.center_ == pytest.approx([3.0, 3.0], abs=1e-3) and model.n_ == 500
+    assert model.released_ == pytest.approx(np.full((2, 2), 1000 / 500 * 1.5**2), abs=1e-2)
+
+
+def test_a_public_center_is_copied():
+    center = np.full(D, 0.5)
+    model = estimator(Budget(1.0), center=center).fit(rows())
+    center[:] = 9.0
+    assert model.center_.tolist() == [0.5] * D
+
+
+def test_huge_bounds_on_the_center_do_not_overflow():
+    X = np.full((100, 2), 1e200)
+    model = estimator(Budget(1e6), row_norm=1e100, center="private", center_norm=1e201).fit(X)
+    assert model.center_ == pytest.approx([1e200, 1e200], rel=1e-3)
+
+
+def test_shortening_a_vector():
+    assert shorten(np.array([3.0, 4.0]), 10.0).tolist() == [3.0, 4.0]
+    assert shorten(np.array([3.0, -4.0]), 2.5) == pytest.approx([1.5, -2.0])
+    assert shorten(np.array([1e300, 1e300]), 1.0) == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert shorten(np.zeros(2), 1.0).tolist() == [0.0, 0.0]
+
+
 # 5. Forecast
+
+
+def test_the_forecast_is_stated_in_units_of_the_data_and_of_the_bound():
+    forecast = estimator(Budget(1.0), row_norm=3.0).plan((1000, D)).forecast
+    unit = estimator(Budget(1.0), row_norm=1.0).plan((1000, D)).forecast
+    error = "spectral error of the covariance"
+    assert forecast[error] == pytest.approx(9 * unit[error])
+    assert forecast["the same over row_norm^2"] == pytest.approx(unit[error])
+
+
+def test_n_max_sets_the_lattices():
+    budget = Budget(1.0)
+    fine, coarse = (estimator(budget, center="private", n_max=n)._plan(budget, D) for n in (2**26, 2**50))
+    assert coarse.gram.squared_bound < fine.gram.squared_bound
+    assert coarse.center.l1_bound < fine.center.l1_bound
 
 
 @pytest.mark.parametrize("event", [Gaussian(1.0), Pure(1.0)])
@@ -285,6 +333,21 @@ def test_the_threshold_follows_from_the_law_of_the_noise():
 def test_refusals(parameters, X, message):
     with pytest.raises(InvalidParameter, match=message):
         estimator(Budget(1.0), **parameters).fit(X)
+
+
+def test_rows_beyond_n_max_are_refused_before_the_charge_and_only_where_their_number_is_public():
+    class Account:
+        def charge(self, *_, **__):
+            raise AssertionError("charged")
+
+    for X in (rows(), rows(0)):
+        with pytest.raises(InvalidParameter, match=r"^(n_max|X) of PrivateCovariance must be at least"):
+            estimator(Budget(1.0), n_max=59, ledger=Account()).fit(X)
+    with pytest.raises(InvalidParameter, match=r"^n_max of PrivateCovariance must be at least the number of rows, 60"):
+        estimator(Budget(1.0), n_max=59).plan((60, D))
+    secret = Budget(1.0, neighbors="add_remove")
+    assert estimator(secret, n_max=59).fit(rows()).n_ >= 1
+    assert estimator(secret, n_max=59).plan((60, D)).forecast
 
 
 def test_iterators_too_are_held_to_n_max_under_replace_only():

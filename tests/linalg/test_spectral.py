@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from hushrank.linalg.spectral import project_psd, top_eigenpairs
 
@@ -27,6 +28,15 @@ def test_few_and_many_components_agree():
     A = symmetric(40, 1)
     few, many = top_eigenpairs(A, 10), top_eigenpairs(A, 11)
     assert np.allclose(few[0], many[0][:10]) and np.allclose(few[1], many[1][:10], atol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", [5, 300])
+def test_bits_do_not_depend_on_the_number_of_blas_threads(n_components):
+    A, results = symmetric(300, 2), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            results.append((*top_eigenpairs(A, n_components), *project_psd(A, n_components)))
+    assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 
 @given(st.integers(1, 10), st.integers(0, 10**6), st.data())

@@ -17,8 +17,9 @@ def command(**arguments: Any) -> None:
     """Private covariance matrix of a table of rows.
 
     INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
-    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite count
-    as zero. Without --center the result is the second moment.
+    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite, or
+    have text in a chosen column of a CSV file, count as zero; look first with hushrank inspect. Without
+    --center the result is the second moment.
 
     \b
     Examples:

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
+from hushrank.archive import check_writable
 from hushrank.cli.options import BUDGET_OPTIONS, COLUMNS_OPTION, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
 from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import LocalEngine
@@ -46,11 +48,11 @@ def run(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Fit, write the model and print what was released. Everything that can be refused is refused before the fit."""
+    """Fit, write the model and print what was released; where the result goes is checked before the fit."""
     if out is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise click.UsageError(f"The folder of --out {out} does not exist.")
+    if out is not None:
+        check_writable(out)
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
@@ -67,8 +69,8 @@ def run(
     console = Console(highlight=False)
     for part in describe(model):
         console.print(part)
-    console.print(f"[bold]guarantee[/bold]: {model.privacy_}", soft_wrap=True)
-    console.print(f"model written to {out}", soft_wrap=True)
+    console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
+    console.print(f"model written to {escape(str(out))}", soft_wrap=True)
 
 
 def to_json(model: Any) -> dict[str, Any]:

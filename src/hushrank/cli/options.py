@@ -69,7 +69,7 @@ class Center(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
             if value.endswith(".npy"):
                 return np.load(Path(value), allow_pickle=False)
             return [float(number) for number in value.split(",")]
-        except (OSError, ValueError):
+        except (OSError, ValueError, EOFError):
             accepted = ", ".join([*map(repr, self.words), "numbers separated by commas", "or an .npy file"])
             self.fail(f"{value!r} is not {accepted}.", param, ctx)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from hushrank.cli.fit import FIT_OPTIONS, run
@@ -17,8 +18,8 @@ def command(**arguments: Any) -> None:
     """Private principal components of a table of rows.
 
     INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
-    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite count
-    as zero.
+    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite, or
+    have text in a chosen column of a CSV file, count as zero; look first with hushrank inspect.
 
     \b
     Examples:
@@ -42,5 +43,5 @@ def describe(model: Any) -> Iterator[Any]:
     for i, loadings in enumerate(model.components_):
         j = int(abs(loadings).argmax())
         variance, ratio = model.explained_variance_[i], model.explained_variance_ratio_[i]
-        table.add_row(str(i + 1), f"{variance:.6g}", f"{ratio:.3f}", f"{names[j]} ({loadings[j]:+.3f})")
+        table.add_row(str(i + 1), f"{variance:.6g}", f"{ratio:.3f}", escape(f"{names[j]} ({loadings[j]:+.3f})"))
     yield table

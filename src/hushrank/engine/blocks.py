@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import scipy.sparse
 
 from hushrank.engine.files import read_file
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, read_array, read_sparse
-from hushrank.engine.tables import is_table, read_table
+from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, read_array, read_sparse, to_number
+from hushrank.engine.tables import is_table, read_table, table_cells
 from hushrank.exceptions import InvalidParameter
 
 __all__ = ["MAX_BLOCK_ROWS", "Block", "Rows", "StreamRows", "read_rows"]
@@ -101,7 +102,11 @@ class StreamRows(Rows):
 
     def _check(self, block: Any) -> Rows:
         """Rows of a block, if it has the columns of the first; tables may have them in another order."""
-        rows = _read_block(block, self._owner, self._choice)
+        try:
+            rows = _read_block(block, self._owner, self._choice)
+        except InvalidParameter:
+            # One cell may have changed the type of a column, and values never raise after the first block.
+            rows = _read_cells(block, self._owner, self.columns or self._choice)
         if rows.columns and self.columns and rows.columns != self.columns:
             rows = _read_block(block, self._owner, self.columns)
         if rows.n_features != self.n_features:
@@ -113,6 +118,20 @@ class StreamRows(Rows):
 def _read_block(block: Any, owner: str, columns: Columns) -> Rows:
     """Rows of one block of a stream: a table, a sparse matrix or an array."""
     return _first_reader(_IN_MEMORY, block)(block, owner, columns)
+
+
+def _read_cells(block: Any, owner: str, columns: Columns) -> Rows:
+    """Rows of a block whose types are not those of numbers, cell by cell; a cell that is not a number is NaN."""
+    if is_table(block):
+        cells = table_cells(block, owner, columns)
+    elif isinstance(block, list | tuple | np.ndarray) and not isinstance(block, np.ma.MaskedArray):
+        try:
+            cells = np.array(block, object)
+        except ValueError as error:
+            raise InvalidParameter(owner, "X", "blocks of rows of equal length", type(block).__name__) from error
+    else:
+        raise InvalidParameter(owner, "X", "blocks that are arrays, sparse matrices or tables", type(block).__name__)
+    return read_array(np.vectorize(to_number, otypes=[np.float64])(cells), owner)
 
 
 def _first_reader(kinds: Kinds, data: Any) -> Reader:

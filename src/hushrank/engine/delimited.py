@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, choose_columns, refuse_damaged
+from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, choose_columns, refuse_damaged, to_number
 from hushrank.exceptions import InvalidParameter
 
 CHUNK_BYTES = 2**22
@@ -107,20 +107,25 @@ class CsvRows(Rows):
             except csv.Error:  # a field beyond the limit of the module
                 continue
             if len(fields) == self._width:
-                row[:] = [_number(fields[j]) for j in self._positions]
+                row[:] = [to_number(fields[j]) for j in self._positions]
         return block
 
 
 def _header(file: BinaryIO, path: Path, owner: str) -> list[str]:
-    """Column names from the first line; a line of numbers is refused, since it holds a person's record."""
+    """Column names from the first line, refused without quoting it if a cell is a number or missing.
+
+    Such a line may be a person's record in a file without a header: as names it would be published with the model.
+    """
     line = file.readline(LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
     names = [name.strip() for name in next(csv.reader([line], skipinitialspace=True), [])]
     if not any(names):
         raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
-    numbers = [_number(name) for name in names]
-    counted = [numbers[0] + j for j in range(len(names))]  # 0, 1, 2, ...: names of an unnamed pandas table
-    if not np.isnan(numbers).any() and not (numbers == counted and numbers[0] in (0, 1)):
-        raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: a first line of numbers")
+    if any(name in _MISSING[1:] or to_number(name) == to_number(name) for name in names):
+        got = f"{path.name}: a first line with numbers or missing values"
+        raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
+    if len(set(names)) < len(names):
+        got = f"{path.name}: two columns of one name"
+        raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
     if len(names) == 1 and (";" in line or "\t" in line):
         raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
     return names
@@ -155,12 +160,4 @@ def _to_numbers(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], bool]:
     try:
         return column.cast(pa.float64()).to_numpy(), True
     except pa.ArrowInvalid:
-        return np.array([_number(cell) for cell in column.to_pylist()]), False
-
-
-def _number(cell: str | None) -> float:
-    """A cell as a float, NaN if it is not a number."""
-    try:
-        return float(cell) if cell is not None else np.nan
-    except ValueError:
-        return np.nan
+        return np.array([to_number(cell) for cell in column.to_pylist()]), False

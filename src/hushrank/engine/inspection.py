@@ -1,6 +1,7 @@
 """What the data holder should know before a fit, and must not publish."""
 
 import math
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
@@ -161,11 +162,11 @@ class _Tally:
 
 
 def _norms(X: FloatArray) -> FloatArray:
-    """Euclidean norms of rows without overflow or underflow; NaN where an entry is not finite."""
+    """Euclidean norms of rows, at most the largest float64; NaN where an entry is not finite."""
     largest = np.abs(X).max(axis=1)
     scale = np.where((largest > 0) & (largest < math.inf), largest, 1.0)
     scaled = X / scale[:, np.newaxis]
-    norms: FloatArray = scale * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    norms: FloatArray = np.minimum(scale * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), sys.float_info.max)
     norms[~np.isfinite(X).all(axis=1)] = math.nan
     return norms
 

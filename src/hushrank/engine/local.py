@@ -8,20 +8,20 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from hushrank.engine.progress import show_progress
 from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows
 from hushrank.exceptions import InvalidParameter
+from hushrank.linalg.threads import one_blas_thread
+
+MAX_THREADS = 1024
 
 IntegerArray = NDArray[np.int64]
 Totals = TypeVar("Totals", bound=IntegerArray | tuple[IntegerArray, ...])
@@ -51,8 +51,8 @@ class LocalEngine:
     Parameters
     ----------
     threads : int, optional
-        Threads that compute; by default as many as there are cores this process may use. With one thread everything
-        happens on the calling thread.
+        Threads that compute, at most 1024; by default as many as there are cores this process may use. With one
+        thread everything happens on the calling thread.
     block_rows : int, default 8192
         Most rows a block, between 1 and 8192. It changes time and memory, never a result.
 
@@ -69,8 +69,9 @@ class LocalEngine:
     block_rows: int = MAX_BLOCK_ROWS
 
     def __post_init__(self) -> None:
-        if self.threads is not None and not _is_count(self.threads):
-            raise InvalidParameter("LocalEngine", "threads", "an integer >= 1 or None", self.threads)
+        if self.threads is not None and not (_is_count(self.threads) and self.threads <= MAX_THREADS):
+            requirement = f"an integer between 1 and {MAX_THREADS} or None"
+            raise InvalidParameter("LocalEngine", "threads", requirement, self.threads)
         if not _is_count(self.block_rows) or self.block_rows > MAX_BLOCK_ROWS:
             requirement = f"an integer between 1 and {MAX_BLOCK_ROWS}"
             raise InvalidParameter("LocalEngine", "block_rows", requirement, self.block_rows)
@@ -101,7 +102,7 @@ class LocalEngine:
         """
         threads, max_rows = self._split(blocks)
         add = _add_in_threads if threads > 1 else _add_in_turn
-        with _one_blas_thread() as limit, show_progress(blocks.n_samples, label, verbose) as advance:
+        with one_blas_thread() as limit, show_progress(blocks.n_samples, label, verbose) as advance:
             partials = add(blocks.blocks(max_rows), lambda: _Partial(kernel, public_state, advance), threads, limit)
             total = _Partial(kernel, public_state, advance)
             for part in partials:
@@ -190,8 +191,9 @@ def _add_in_threads(
         return sums
 
     with ThreadPoolExecutor(threads, "hushrank", initializer=limit_blas) as pool:
-        workers = [pool.submit(work) for _ in range(threads)]
+        workers = []
         try:
+            workers += [pool.submit(work) for _ in range(threads)]  # fails where the system refuses a thread
             while slots.acquire() and not stop.is_set() and (block := next(blocks, None)) is not None:
                 waiting.put(block)
                 del block
@@ -199,32 +201,9 @@ def _add_in_threads(
             stop.set()
             raise
         finally:
-            for _ in workers:
+            for _ in range(threads):
                 waiting.put(None)
     return [worker.result() for worker in workers]
-
-
-# Held by the sum that set the number of BLAS threads.
-_BLAS_LIMITED = threading.Lock()
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[Callable[[], object]]:
-    """Limit BLAS to one thread; yields a function by which other threads limit themselves.
-
-    The number belongs to the process (OpenBLAS) or to a thread (MKL, OpenMP). Of sums that overlap in time, the first
-    sets the number of the process and restores it: if each did, the last would restore what the first had set.
-    """
-    controller = ThreadpoolController()
-    limit = partial(controller.limit, limits=1, user_api="blas")
-    if not _BLAS_LIMITED.acquire(blocking=False):
-        yield limit
-        return
-    try:
-        with limit():
-            yield limit
-    finally:
-        _BLAS_LIMITED.release()
 
 
 def _is_count(value: Any) -> bool:

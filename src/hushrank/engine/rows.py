@@ -130,6 +130,14 @@ def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None
     return [positions[name] for name in chosen]
 
 
+def to_number(cell: Any) -> float:
+    """A cell as a float, NaN if it is not a number; never raises."""
+    try:
+        return float(cell) if cell is not None else np.nan
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
 @contextmanager
 def refuse_damaged(path: Path, kind: str, owner: str, *errors: type[Exception]) -> Iterator[None]:
     """Turn what a library says about an unreadable file into one line that shows nothing of its content."""

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from narwhals.dependencies import is_into_dataframe
+from numpy.typing import NDArray
 
 from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, choose_columns
 from hushrank.exceptions import InvalidParameter
@@ -18,6 +19,9 @@ from hushrank.exceptions import InvalidParameter
 _WIDTHS = (8, 16, 32, 64)
 _NUMBERS = {"Boolean", "Float16", "Float32", "Float64"} | {f"{sign}{w}" for sign in ("Int", "UInt") for w in _WIDTHS}
 _REQUIREMENT = "a table of numbers and booleans"
+_COLLECTED = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
+# Arrow gives a column without any value the type null; whether it has one may depend on a single person.
+_ACCEPTED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
 
 
 class FrameRows(Rows):
@@ -28,9 +32,15 @@ class FrameRows(Rows):
         self._frame, self._positions = frame, choose_columns(names, columns, owner)
         types = list(frame.schema.values())
         for j in self._positions:
-            if str(types[j]) not in _NUMBERS:
+            if str(types[j]) not in _NUMBERS and not self._is_empty(j):
                 raise InvalidParameter(owner, "X", _REQUIREMENT, f"column {names[j]!r} of type {types[j]}")
         super().__init__(len(self._positions), len(frame), [names[j] for j in self._positions])
+
+    def _is_empty(self, position: int) -> bool:
+        """Whether the type of a column says that it holds nulls only, as the column of a partition may."""
+        return str(self._frame.schema.dtypes()[position]) == "Unknown" and pa.types.is_null(
+            self._frame[:0, position].to_arrow().type
+        )
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Float64 blocks of consecutive rows."""
@@ -68,10 +78,23 @@ def read_table(data: Any, owner: str, columns: Sequence[Hashable] | None = None)
     if isinstance(data, pa.Table):
         return ArrowRows(data, owner, columns)
     if _is_lazy(data):
-        requirement = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
-        raise InvalidParameter(owner, "X", requirement, type(data).__name__)
+        raise InvalidParameter(owner, "X", _COLLECTED, type(data).__name__)
     choose_columns(list(data.columns), columns, owner)  # narwhals refuses repeated names in words of its own
     return FrameRows(nw.from_native(data, eager_only=True), owner, columns)
+
+
+def table_cells(data: Any, owner: str, columns: Sequence[Hashable] | None) -> NDArray[Any]:
+    """Cells of the chosen columns of a frame as objects."""
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if _is_lazy(data):
+        raise InvalidParameter(owner, "X", _COLLECTED, type(data).__name__)
+    frame = nw.from_native(data, eager_only=True)
+    positions = choose_columns(list(frame.columns), columns, owner)
+    cells = np.empty((len(frame), len(positions)), object)
+    for j, position in enumerate(positions):
+        cells[:, j] = frame[:, position].to_list()
+    return cells
 
 
 def _is_lazy(data: Any) -> bool:
@@ -87,7 +110,7 @@ def choose_fields(schema: pa.Schema, owner: str, columns: Sequence[Hashable] | N
         choose_columns(names, None, owner)
     for name in names:
         dtype = schema.field(name).type
-        if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)):
+        if not any(accepts(dtype) for accepts in _ACCEPTED):
             raise InvalidParameter(owner, "X", _REQUIREMENT, f"column {name!r} of type {str(dtype)[:30]}")
     return names
 
@@ -107,6 +130,8 @@ def to_block(columns: Sequence[pa.Array | pa.ChunkedArray], n_rows: int) -> Bloc
 
 def _numbers(array: pa.Array) -> Block:
     """An Arrow array as numbers; integers with nulls become float64, and booleans never become objects."""
+    if pa.types.is_null(array.type):
+        return np.full(len(array), np.nan)
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     numbers: Block = array.to_numpy(zero_copy_only=False)

@@ -79,6 +79,7 @@ class PrivateCovariance(SecondMomentEstimator):
     ((64, 64), (10,))
     """
 
+    _learns = ("covariance_", "eigenvalues_", "released_", "center_", "n_")
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1, optional=True),
         **SecondMomentEstimator._params,

@@ -31,6 +31,6 @@ def load(path: str | PathLike[str]) -> Any:
     (True, True)
     """
     name = read_archive(path)[0].get("class")
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise ModelFileError(f"{path} holds a model of class {name}, which is not one of {', '.join(MODELS)}.")
     return getattr(import_module(MODELS[name]), name).load(path)

@@ -84,6 +84,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     (True, 'exact')
     """
 
+    _learns = ("components_", "explained_variance_", "explained_variance_ratio_", "center_", "n_")
     _params: ClassVar[Mapping[str, Param]] = {"n_components": Param(int, minimum=1), **SecondMomentEstimator._params}
 
     def __init__(

@@ -39,7 +39,7 @@ COUNT_SHARE, CENTER_SHARE = Fraction(2, 100), Fraction(10, 100)
 log = logging.getLogger("hushrank")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SecondMomentReleases:
     """Public numbers of all releases of one fit; None for a release that is not made."""
 
@@ -48,6 +48,7 @@ class SecondMomentReleases:
     count: Event | None
     center: VectorLattice | None
     gram: GramLattice
+    public_center: FloatArray | None
 
     def steps(self) -> tuple[Step, ...]:
         """The releases in the order of their execution."""
@@ -82,8 +83,17 @@ def sum_products(block: Any, state: tuple[FloatArray | None, GramLattice]) -> tu
     tally = new_tally()
     if center is not None:
         with np.errstate(all="ignore"):  # values are never an error: what overflows becomes a row of zeros
-            block = block.astype(np.float64) - center
+            block = np.subtract(block, center, dtype=np.float64)
     return integer_gram(block, lattice.row_norm, lattice.squared_bound, tally=tally), tally
+
+
+def shorten(vector: FloatArray, bound: float) -> FloatArray:
+    """The vector, or the multiple of it that has norm `bound` if it is longer."""
+    largest = float(np.abs(vector).max())
+    if largest == 0.0:
+        return vector
+    norm = float(np.linalg.norm(vector / largest))  # times largest; the product may overflow, this does not
+    return vector * min(1.0, bound / largest / norm)
 
 
 def noise_edge(lattice: GramLattice, n_features: int) -> float:
@@ -119,7 +129,14 @@ class SecondMomentEstimator(PrivateEstimator):
     }
 
     def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
-        self._check_center(n_features)
+        public_center = self._check_center(n_features)
+        try:
+            return self._plan_releases(budget, n_features, public_center)
+        except InvalidParameter as error:  # of a lattice: say it in terms of this estimator
+            name = {"event": "epsilon", "norm_bound": "center_norm"}.get(error.name, error.name)
+            raise InvalidParameter(type(self).__name__, name, error.requirement, getattr(self, name)) from error
+
+    def _plan_releases(self, budget: Budget, n_features: int, public_center: FloatArray | None) -> SecondMomentReleases:
         relation, is_private = budget.neighbors, isinstance(self.center, str)
         shares = {"count": COUNT_SHARE} if relation is Neighbors.ADD_REMOVE else {}
         shares |= {"center": CENTER_SHARE} if is_private else {}
@@ -129,8 +146,8 @@ class SecondMomentEstimator(PrivateEstimator):
             # A row within center_norm in L2 is within sqrt(d) center_norm in L1: pure noise shortens no other rows.
             bound = self._center_norm() * (math.sqrt(n_features) if budget.is_pure else 1.0)
             lattice = vector_lattice(bound, events["center"], relation, n_max=self.n_max)
-        gram = gram_lattice(self.row_norm, events["gram"], relation, n_max=self.n_max)
-        return SecondMomentReleases(relation, n_features, events.get("count"), lattice, gram)
+        gram = gram_lattice(float(self.row_norm), events["gram"], relation, n_max=self.n_max)
+        return SecondMomentReleases(relation, n_features, events.get("count"), lattice, gram, public_center)
 
     def _check_rows(self, rows: Rows, releases: SecondMomentReleases) -> None:
         owner = type(self).__name__
@@ -142,26 +159,26 @@ class SecondMomentEstimator(PrivateEstimator):
 
     def _release(self, releases: SecondMomentReleases, noise: NoiseSource, total: Callable[..., Any]) -> SecondMoment:
         """Bound and release, in the order of `releases.steps()`."""
-        count: int | None = None
-        center = None if self.center is None or isinstance(self.center, str) else np.asarray(self.center, np.float64)
+        count, center = None, releases.public_center
         if releases.center is not None:
             summed, tally = total(sum_rows, releases.center)
-            self._report(tally, f"longer than {releases.center.norm_bound:g} for the center")
             count = self._count(tally, releases, noise)
-            center = release_vector(summed, releases.center, noise) / count
-            center *= min(1.0, self._center_norm() / max(float(np.linalg.norm(center)), math.ulp(0.0)))
+            self._report(tally, f"longer than {releases.center.norm_bound:g} for the center")
+            center = shorten(release_vector(summed, releases.center, noise) / count, self._center_norm())
         S, tally = total(sum_products, (center, releases.gram))
-        self._report(tally, f"longer than row_norm = {self.row_norm:g}")
         if count is None:
             count = self._count(tally, releases, noise)
+        self._report(tally, f"longer than row_norm = {releases.gram.row_norm:g}")
         matrix = release_gram(S, releases.gram, noise)
         return SecondMoment(matrix, count, np.zeros(len(S)) if center is None else center)
 
     def _forecast(self, releases: SecondMomentReleases, n_samples: int, n_features: int) -> dict[str, float]:
+        if releases.neighbors is Neighbors.REPLACE:
+            self._check_count(n_samples)
         edge, threshold = (f(releases.gram, n_features) / n_samples for f in (noise_edge, signal_threshold))
         return {
             "spectral error of the covariance": edge,
-            "the same over row_norm^2": edge / self.row_norm**2,
+            "the same over row_norm^2": edge / releases.gram.row_norm**2,
             "variance a direction needs to show": threshold,
         }
 
@@ -181,15 +198,20 @@ class SecondMomentEstimator(PrivateEstimator):
         if n_samples > self.n_max:
             raise InvalidParameter(owner, "n_max", f"at least the number of rows, {n_samples}", self.n_max)
 
-    def _check_center(self, n_features: int) -> None:
+    def _check_center(self, n_features: int) -> FloatArray | None:
+        """A copy of the public center, if there is one."""
         owner = type(self).__name__
         if isinstance(self.center, str):
-            return
+            return None
         if self.center_norm is not None:
             requirement = "None unless center='private', which it serves"
             raise InvalidParameter(owner, "center_norm", requirement, self.center_norm)
-        if self.center is not None and len(check_vector(self.center, "center", owner)) != n_features:
+        if self.center is None:
+            return None
+        center = check_vector(self.center, "center", owner)
+        if len(center) != n_features:
             raise InvalidParameter(owner, "center", f"a vector of {n_features} numbers, one for a column", self.center)
+        return center
 
     def _center_norm(self) -> float:
         return float(self.row_norm if self.center_norm is None else self.center_norm)
