@@ -49,14 +49,14 @@ def laplace_scale_p_value(sample, scale):
 
 def four_squares(n):
     """Integers with a^2 + b^2 + c^2 + d^2 = n: rows whose squared norm is exactly a given bound."""
-    a = math.isqrt(n)
-    for b in range(math.isqrt(n - a * a), -1, -1):
-        rest = n - a * a - b * b
-        for c in range(math.isqrt(rest), -1, -1):
-            d = math.isqrt(rest - c * c)
-            if c * c + d * d == rest:
-                return [a, b, c, d]
-    raise AssertionError("not reached for the bounds of the tests")
+    for a in range(math.isqrt(n), -1, -1):
+        for b in range(math.isqrt(n - a * a), -1, -1):
+            rest = n - a * a - b * b
+            for c in range(math.isqrt(rest), -1, -1):
+                d = math.isqrt(rest - c * c)
+                if c * c + d * d == rest:
+                    return [a, b, c, d]
+    raise AssertionError("not reached: every number is the sum of four squares")
 
 
 def plant(lattice, **fields):
