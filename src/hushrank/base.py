@@ -25,7 +25,7 @@ from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import Engine, LocalEngine
 from hushrank.engine.rows import Rows
 from hushrank.exceptions import HushrankError, InvalidParameter, ModelFileError, PlanBroken
-from hushrank.privacy.events import Event
+from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_integer
@@ -128,9 +128,9 @@ iterator of blocks, or function that returns such an iterator
         planned = tuple(step.event for step in releases.steps())
         noise = NoiseSource(self.random_state)
         if self.ledger is not None:
-            event = make_plan(budget, *releases.steps()).event
             # The key makes a charge that is retried over a bad connection count once; every fit has its own.
-            self.ledger.charge(event, key=uuid.uuid4().hex, neighbors=budget.neighbors, unit=self._unit, note=owner)
+            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": owner}
+            self.ledger.charge(together(planned), key=uuid.uuid4().hex, **terms)
         engine = LocalEngine() if self.engine is None else self.engine
         total = partial(engine.total, rows, verbose=self.verbose, label=owner)
         learned = self._fit(rows, releases, noise, total)
