@@ -31,7 +31,7 @@ def command() -> None:
     X = load_digits()
     true = X.T @ X
     table = Table(
-        title=f"{N_COMPONENTS} private principal components of {len(X)} digits, rows shortened to norm {ROW_NORM:g}",
+        title=f"{N_COMPONENTS} private principal components of {len(X)} digits, row_norm = {ROW_NORM:g}",
         title_justify="left",
     )
     for name in ("epsilon", "delta", "noise", "forecast", "measured", "captured"):
