@@ -112,8 +112,9 @@ def verify(where: str, name: str | None, head: str | None) -> None:
     if head is not None and name is None:
         raise click.UsageError("--head needs the NAME of a data set.")
     with Ledger(where) as ledger:
-        for chosen in chosen_names(ledger, name):
-            click.echo(f"{ledger[chosen].verify(head)}  {chosen}")
+        heads = ledger.verify() if name is None else {name: ledger[name].verify(head)}
+        for chosen, newest in heads.items():
+            click.echo(f"{newest}  {chosen}")
 
 
 def chosen_names(ledger: Ledger, name: str | None) -> list[str]:

@@ -180,7 +180,8 @@ def mu_of_pure(epsilon: float) -> float:
 
     mu = 2 Phi^{-1}(e^epsilon/(1 + e^epsilon)): the Gaussian trade-off curve through the corner of the pure.
     """
-    epsilon = check_real(epsilon, "epsilon", "mu_of_pure", above=0)
+    # Below the clamp erfinv and its square underflow, and a release would be free.
+    epsilon = max(check_real(epsilon, "epsilon", "mu_of_pure", above=0), 1e-305)
     if epsilon <= 1.0:  # e^epsilon/(1 + e^epsilon) = (1 + tanh(epsilon/2))/2
         half = math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2.0)))
     else:

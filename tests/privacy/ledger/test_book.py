@@ -13,13 +13,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger import Account, Ledger
+from hushrank.privacy.ledger import Account, Ledger, tables
+from hushrank.privacy.ledger.address import open_store
 
 
 @pytest.fixture
@@ -74,6 +76,9 @@ def test_a_name_is_given_once(ledger, pure):
         ("name", {"name": "\ud800"}),
         ("name", {"name": "x" * 201}),
         ("name", {"name": 3}),
+        ("name", {"name": " a"}),
+        ("name", {"name": "a "}),
+        ("name", {"name": "cafe\u0301"}),  # NFD: looks like the NFC name and is another
     ],
 )
 def test_bad_terms_are_refused_before_a_file_is_made(sqlite_path, name, values):
@@ -285,10 +290,43 @@ def test_raised_caps_are_noticed_by_an_account_opened_later(charged, sqlite_path
 
 
 def test_terms_that_cannot_be_read(charged, sqlite_path):
-    for text in ("'{}'", "'nothing'", "x'00'", "5"):
+    for text in ("'{}'", "'nothing'", "x'00'", "5", f"'{'[' * 100_000}'"):
         tamper(sqlite_path, f"UPDATE hushrank_dataset SET terms = {text}")
         with pytest.raises(LedgerError, match="data set 'data' is damaged at entry 0: its terms cannot be read"):
             Ledger(sqlite_path)["data"]
+
+
+def test_a_repeated_key_is_confirmed_by_a_commit_of_its_own(charged, sqlite_path):
+    """That an entry can be seen does not show that it is on disk: a commit may have failed after it became visible."""
+
+    def confirmations():
+        return open_store(sqlite_path).read(lambda c: c.execute(select(tables.LEDGER.c.confirmations)).scalar())
+
+    assert confirmations() == 0
+    assert charged.charge(Pure(0.25), key="1").number == 2 and confirmations() == 1
+    charged.charge(Pure(0.25), key="new")
+    assert confirmations() == 1
+
+
+def test_verifying_a_ledger_finds_every_damaged_data_set(charged, sqlite_path):
+    ledger = Ledger(sqlite_path)
+    other, sound = (ledger.create(name, epsilon=1) for name in ("other", "sound"))
+    assert ledger.verify() == {name: ledger[name].last().hash for name in ("data", "other", "sound")}
+    tamper(sqlite_path, "UPDATE hushrank_history SET cost = '0/1' WHERE dataset = 'data' AND number = 1")
+    tamper(sqlite_path, "DELETE FROM hushrank_dataset WHERE name = 'other'")
+    with pytest.raises(LedgerError, match="data set 'other' is missing, its history is not; data set 'data' is"):
+        ledger.verify()
+    assert sound.verify()
+    with pytest.raises(LedgerError, match="has no data set 'other'"):
+        other.verify()
+
+
+def test_events_nested_too_deeply_are_refused(pure):
+    event = Pure(1e-9)
+    for _ in range(3000):
+        event = Repeated(event, 1)
+    with pytest.raises(InvalidParameter, match=r"event of Account\.charge must be nested less deeply"):
+        pure.charge(event)
 
 
 def test_a_damaged_entry_under_a_key_is_not_trusted(charged, sqlite_path):

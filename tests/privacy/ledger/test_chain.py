@@ -101,6 +101,7 @@ def test_a_chain_sealed_anew_must_still_add_up():
         "the cost is not that of the event": {"event": write_event(Pure(0.125))},
         "the cost is not that": {"cost": "1/8"},
         "the running total is wrong": {"spent": "5/8"},
+        "the running total is wrong$": {"spent": "7/8"},
         "its total is not within the cap": {"spent": "1/8"},  # below its own cost
         "event of Account.charge must be made of Pure": {"event": write_event(Gaussian(1.0))},
         "description of from_dict must be": {"event": '{"type":"Gift"}'},

@@ -1,6 +1,7 @@
 """Caps and costs: exact sums, decimal rounding forgiven and no more, every rounding on the private side."""
 
 import math
+import sys
 from fractions import Fraction
 
 import pytest
@@ -148,7 +149,7 @@ def test_a_pure_release_costs_its_square_of_mu():
 
 
 def test_no_release_is_free():
-    assert squared_mu(Pure(5e-324), "test") == 0  # underflow
+    assert 0 < squared_mu(Pure(5e-324), "test") < GRAIN
     assert GDP.cost(Pure(5e-324)) == GRAIN
 
 
@@ -191,9 +192,9 @@ def test_pure_amounts():
 
 
 @settings(deadline=None)
-@given(st.integers(0, int(GDP.cap / GRAIN)))
-def test_gdp_amounts_are_rounded_to_the_private_side(grains):
-    spent = grains * GRAIN
+@given(st.fractions(0, 1))
+def test_gdp_amounts_are_rounded_to_the_private_side(part):
+    spent = math.floor(part * GDP.cap / GRAIN) * GRAIN  # as many digits as a total has
     used, left = GDP.spent_amount(spent), GDP.left_amount(spent)
     assert Fraction(used.amount) >= spent and Fraction(left.amount) <= GDP.cap - spent
     assert used.amount <= float(spent) * (1 + 1e-15)
@@ -276,3 +277,17 @@ def test_what_rounding_leaves_of_shares_is_shown_as_nothing():
     assert 0 < 1 - spent < Fraction(1, 2**52)
     assert terms.left_amount(spent).epsilon == 0.0
     assert terms.left_amount(1 - Fraction(1, 2**51)).epsilon == 2.0**-51
+
+
+def test_amounts_at_the_end_of_float64():
+    terms = Terms.of(Budget(sys.float_info.max))
+    spent = Fraction(sys.float_info.max) + Fraction(2) ** 970
+    assert spent <= terms.limit and terms.spent_amount(spent).epsilon == sys.float_info.max
+
+
+def test_many_tiny_releases_are_not_free():
+    event = Pure(5e-324)
+    for _ in range(41):
+        event = Repeated(event, 2**53)
+    with pytest.raises(BudgetExceeded):
+        GDP.total_after(Fraction(0), GDP.cost(event))

@@ -65,7 +65,7 @@ def test_what_work_raises_undoes_its_changes(sqlite_path, account):
         raise BudgetExceeded(1.0, 0.0, "epsilon")
 
     with pytest.raises(BudgetExceeded):
-        open_store(sqlite_path).write("data", work)
+        open_store(sqlite_path).write(work)
     assert account.last().number == 0 and account.verify()
 
 
@@ -79,18 +79,18 @@ def test_conflicts_are_tried_again_until_patience_ends(sqlite_path, account, mon
         return "done"
 
     monkeypatch.setattr(SqliteStore, "_is_conflict", lambda *_: True)
-    assert open_store(sqlite_path).write("data", work) == "done" and len(calls) == 4
+    assert open_store(sqlite_path).write(work) == "done" and len(calls) == 4
     monkeypatch.setattr(store, "PATIENCE", 0)
     calls.clear()
     with pytest.raises(LedgerError, match="is busy: gave up after 0 seconds"):
-        open_store(sqlite_path).write("data", work)
+        open_store(sqlite_path).write(work)
     assert len(calls) == 1
 
 
 def test_a_closed_store_refuses(sqlite_path, account):
     closed = open_store(sqlite_path)
     closed.close()
-    for call in (lambda: closed.read(print), lambda: closed.write("data", print, create=True)):
+    for call in (lambda: closed.read(print), lambda: closed.write(print, create=True)):
         with pytest.raises(LedgerError, match=r"budget.db' is closed$"):
             call()
 

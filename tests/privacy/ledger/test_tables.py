@@ -20,7 +20,7 @@ def account(where):
 
 
 def run(where, statement):
-    open_store(where).write("data", lambda connection: connection.execute(text(statement)))
+    open_store(where).write(lambda connection: connection.execute(text(statement)))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,13 @@ def test_insert_or_replace_is_no_way_around(sqlite_path, number, key):
     assert account.verify()
 
 
+def test_caps_cannot_be_replaced_either(sqlite_path):
+    account = Ledger(sqlite_path).create("data", epsilon=1)
+    with pytest.raises(LedgerError, match="append-only"):
+        run(sqlite_path, "INSERT OR REPLACE INTO hushrank_dataset (name, terms) VALUES ('data', 'x')")
+    assert account.verify()
+
+
 def test_queries(where, account):
     Ledger(where).create("another", epsilon=1)
 
@@ -63,6 +70,7 @@ def test_queries(where, account):
         assert tables.has_ledger(connection)
         assert tables.schema_version(connection) == tables.SCHEMA_VERSION
         assert tables.dataset_names(connection) == ["another", "data"]
+        assert tables.orphans(connection) == []
         assert tables.find_terms(connection, "data") == account.terms.to_text()
         assert tables.find_terms(connection, "nothing") is None
         assert [row.number for row in tables.all_rows(connection, "data")] == [0, 1, 2]

@@ -1,6 +1,7 @@
 """From a path or URL to the store that holds the ledger; neither disk nor network is touched."""
 
 import os
+import re
 
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -12,6 +13,7 @@ from hushrank.privacy.ledger.store import Store
 
 _SQLITE = {"sqlite", "sqlite+pysqlite"}
 _POSTGRES = {"postgresql", "postgres", "postgresql+psycopg"}
+_LIKE_A_URL = re.compile(r"(sqlite|postgres)[a-z+]*:", re.IGNORECASE)
 _REQUIREMENT = "a path, 'sqlite:///path' or 'postgresql://user@host/database'"
 
 
@@ -21,6 +23,8 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     if not isinstance(address, str):
         raise InvalidParameter("Ledger", "where", _REQUIREMENT, where)
     if "://" not in address:
+        if _LIKE_A_URL.match(address):  # a slash too few; what follows may hold a password
+            raise InvalidParameter("Ledger", "where", _REQUIREMENT, f"{address.partition(':')[0]}:...")
         return SqliteStore(_check_path(address, address))
     # What the user typed may hold a password; only the scheme is repeated in errors.
     shown = f"{address.partition('://')[0]}://..."
@@ -28,9 +32,12 @@ def open_store(where: str | os.PathLike[str]) -> Store:
         url = make_url(address)
     except (ArgumentError, ValueError):
         raise InvalidParameter("Ledger", "where", _REQUIREMENT, shown) from None
-    if url.drivername in _SQLITE and not url.query:
+    has_server = (url.host, url.port, url.username, url.password) != (None,) * 4
+    if url.drivername in _SQLITE and not url.query and not has_server:  # sqlite://a/b names a server called a
         return SqliteStore(_check_path(url.database, shown))
     if url.drivername in _POSTGRES:
+        if "@" in (url.host or ""):
+            raise InvalidParameter("Ledger", "where", "a URL with a percent-encoded password (%40 for @)", shown)
         return PostgresStore(url)
     raise InvalidParameter("Ledger", "where", _REQUIREMENT, shown)
 

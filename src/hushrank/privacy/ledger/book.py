@@ -5,6 +5,7 @@ Privacy    docs/privacy/ledger.md
 """
 
 import os
+import unicodedata
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -66,8 +67,7 @@ class Ledger:
                 raise InvalidParameter("Ledger.create", "name", "that of a new data set", name)
             tables.insert_dataset(connection, terms.to_text(), chain.first_row(name, _now(), terms))
 
-        # No data set has an empty name, so this lock is that of the tables.
-        self._store.write("", work, create=True)
+        self._store.write(work, create=True)
         return Account(self, name, terms)
 
     def __getitem__(self, name: str) -> "Account":
@@ -83,6 +83,19 @@ class Ledger:
     def names(self) -> list[str]:
         """Names of all data sets, sorted."""
         return self._store.read(tables.dataset_names)
+
+    def verify(self) -> dict[str, str]:
+        """Verify every data set and return the heads by name; LedgerError names all that are damaged."""
+        heads: dict[str, str] = {}
+        problems = [f"data set {name!r} is missing, its history is not" for name in self._store.read(tables.orphans)]
+        for name in self.names():
+            try:
+                heads[name] = self[name].verify()
+            except LedgerError as problem:
+                problems.append(str(problem))
+        if problems:
+            raise LedgerError("; ".join(problems))
+        return heads
 
     def close(self) -> None:
         """Refuse any further use of the ledger and its accounts. No connection is open between calls."""
@@ -226,6 +239,8 @@ class Account:
             last = self._read_last(connection)
             known = None if key is None else tables.row_with_key(connection, self._name, key)
             if known is not None:
+                # The entry can be seen; that it is on disk is not known before something is committed after it.
+                tables.confirm(connection)
                 return self._read_again(known, event)
             spent = write_fraction(self._terms.total_after(last.spent, cost))
             row = Row(
@@ -235,7 +250,7 @@ class Account:
             tables.insert_row(connection, row)
             return chain.read_row(row, self._terms)
 
-        return self._ledger._store.write(self._name, work)
+        return self._ledger._store.write(work)
 
     def _read_again(self, known: Row, event: str) -> Entry:
         """The entry that was charged under a key, if it was for the same event."""
@@ -294,5 +309,8 @@ def _now() -> str:
 
 def _check_text(value: Any, name: str, owner: str, most: int) -> None:
     """One printable line: every database stores it, and no terminal is led astray by it."""
-    if not isinstance(value, str) or not value or len(value) > most or not value.isprintable():
-        raise InvalidParameter(owner, name, f"a printable text of 1 to {most} characters", value)
+    is_text = isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
+    # Two names that look alike would be two budgets.
+    if not is_text or value != value.strip() or value != unicodedata.normalize("NFC", value):
+        requirement = f"a printable text of 1 to {most} characters, without spaces around it and in Unicode form NFC"
+        raise InvalidParameter(owner, name, requirement, value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hushrank.exceptions import LedgerError
+from hushrank.exceptions import InvalidParameter, LedgerError
 from hushrank.privacy.events import Event, from_dict, to_dict
 from hushrank.privacy.ledger.currency import Terms, canonical, read_fraction, write_fraction
 
@@ -88,7 +88,10 @@ def first_row(dataset: str, time: str, terms: Terms) -> Row:
 
 def write_event(event: Event) -> str:
     """The text of an event that is stored, hashed and compared."""
-    return canonical(to_dict(event))
+    try:
+        return canonical(to_dict(event))
+    except RecursionError:
+        raise InvalidParameter("Account.charge", "event", "nested less deeply", type(event)) from None
 
 
 def read_row(row: Row, terms: Terms) -> Entry:

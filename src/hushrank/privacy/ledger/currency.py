@@ -81,7 +81,7 @@ class Terms:
     def cost(self, event: Event) -> Fraction:
         """Exact cost of `event` in this currency, or InvalidParameter where it has none."""
         if not self.budget.is_pure:
-            # Underflow in mu_of_pure must not make a release free.
+            # At least one grain, so that no release is free.
             return GRAIN * max(1, math.ceil(squared_mu(event, "Account.charge") / GRAIN))
         total = Fraction(0)
         for leaf, count in leaves(event, "Account.charge").items():
@@ -114,12 +114,16 @@ class Terms:
     def spent_amount(self, spent: Fraction) -> Amount:
         """`spent` in numbers to show: epsilon to the nearest float64, mu^2 rounded up."""
         if self.budget.is_pure:
-            return Amount(float(spent), 0.0, self.currency, float(spent))
+            amount = float(min(spent, Fraction(sys.float_info.max)))
+            return Amount(amount, 0.0, self.currency, amount)
         mu = sqrt_at_least(spent) if spent else 0.0
         return Amount(self._epsilon(mu), self.budget.delta, self.currency, float_at_least(spent))
 
     def left_amount(self, spent: Fraction) -> Amount:
-        """What is left after `spent`, rounded down, never negative; decimal rounding is not counted in."""
+        """What is left after `spent`: `amount` is rounded down and never negative, epsilon is what it is worth.
+
+        The allowance for decimal rounding is not counted in.
+        """
         amount = self._left(spent)
         if self.budget.is_pure:
             return Amount(amount, 0.0, self.currency, amount)
@@ -150,7 +154,10 @@ class Terms:
     @classmethod
     def from_text(cls, text: str) -> "Terms":
         """The terms that `to_text` wrote; ValueError for anything else."""
-        values = json.loads(text)
+        try:
+            values = json.loads(text)
+        except RecursionError:
+            raise ValueError("not the terms of a data set") from None
         if not isinstance(values, dict) or not {"cap", "currency"} <= set(values):
             raise ValueError("not the terms of a data set")
         cap, _ = read_fraction(values.pop("cap")), values.pop("currency")

@@ -4,19 +4,31 @@ Journal    the default one, DELETE: a single file at rest, good on every file sy
            takes about as long with any journal; synchronous=EXTRA also syncs the directory, without which a
            commit could be undone by a loss of power.
 Order      BEGIN IMMEDIATE takes the write lock before anything is read; a deferred one would read a total that is
-           stale by the time it writes.
+           stale by the time it writes. SQLite's locks are those of POSIX, which a process loses when it closes any
+           other handle of the file, as a copy in another thread does; a lock on the folder (flock) has no such gap.
 """
 
 import os
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, inspect
 from sqlalchemy.exc import DBAPIError
 
 from hushrank.exceptions import LedgerError
 from hushrank.privacy.ledger.store import PATIENCE, Store
+
+try:
+    import fcntl as _fcntl
+
+    fcntl: ModuleType | None = _fcntl
+except ModuleNotFoundError:  # Windows, whose own file locks have no such gap
+    fcntl = None
 
 # By the name of SQLite's result code; read after the name of the ledger.
 _EXPLANATIONS = {
@@ -32,7 +44,7 @@ class SqliteStore(Store):
     """The file at `path`, which need not exist."""
 
     def __init__(self, path: str) -> None:
-        self._path = os.path.abspath(path)
+        self._path = os.path.join(os.getcwd(), path)
         super().__init__(self._path, repr(path))
         self._engines = {create: _make_engine(self._path, create) for create in (False, True)}
 
@@ -42,7 +54,35 @@ class SqliteStore(Store):
     def _begin_read(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
-    def _begin_write(self, connection: Connection, lock: str) -> None:
+    @contextmanager
+    def _turn(self, create: bool) -> Iterator[None]:
+        folder = _open_folder(self._path)
+        if fcntl is None or folder is None:
+            yield
+            return
+        try:
+            self._lock(folder)
+            yield
+        finally:
+            fcntl.flock(folder, fcntl.LOCK_UN)  # by name: a forked child may still hold the handle
+            os.close(folder)
+
+    def _lock(self, folder: int) -> None:
+        assert fcntl is not None
+        deadline, pause = time.monotonic() + PATIENCE, 0.0005
+        while True:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise LedgerError(f"ledger {self.shown} {_EXPLANATIONS['SQLITE_BUSY']}") from None
+                time.sleep(pause)
+                pause = min(2 * pause, 0.01)
+            except OSError:
+                return  # a file system without such locks: those of SQLite remain
+
+    def _begin_write(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # one lock for the whole file
 
     def _check_vacant(self, connection: Connection) -> None:
@@ -62,12 +102,23 @@ class SqliteStore(Store):
         return _EXPLANATIONS.get("_".join(code.split("_")[:2]))
 
 
+def _open_folder(path: str) -> int | None:
+    """Handle of the folder of a file; None where opening the file will say better what is wrong."""
+    try:
+        return os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    except (OSError, ValueError):
+        return None
+
+
 def _make_engine(path: str, create: bool) -> Engine:
     # No pool: a connection carried over a fork would corrupt locks. The URL names the dialect only.
     return create_engine("sqlite://", creator=partial(_open, path, create), poolclass=NullPool)
 
 
 def _open(path: str, create: bool) -> sqlite3.Connection:
+    if os.path.isfile(path) and os.stat(path).st_nlink > 1:
+        # The journal of a crash is found under the name that was in use; under another one it would be missed.
+        raise LedgerError(f"ledger {path!r} has more than one name (hard links)")
     address = f"{Path(path).as_uri()}?mode={'rwc' if create else 'rw'}"  # rw never makes a file
     # No isolation level: Python begins no transactions of its own.
     connection = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)

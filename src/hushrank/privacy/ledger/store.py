@@ -6,11 +6,11 @@ Every call opens a connection of its own and closes it, so nothing is shared bet
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from hushrank.exceptions import LedgerError
 from hushrank.privacy.ledger import tables
@@ -22,7 +22,7 @@ PATIENCE = 60
 
 
 class OutcomeUnknown(LedgerError):
-    """The connection broke while a transaction was being committed: it may be on disk or not."""
+    """A transaction failed while it was being committed: it may be on disk or not."""
 
 
 class Store(ABC):
@@ -47,13 +47,11 @@ class Store(ABC):
             self._check_version(connection)
             return work(connection)
 
-    def write(self, lock: str, work: Callable[[Connection], Result], *, create: bool = False) -> Result:
+    def write(self, work: Callable[[Connection], Result], *, create: bool = False) -> Result:
         """The result of `work` in one serializable transaction, durable when this returns.
 
         Parameters
         ----------
-        lock : str
-            Writers that name the same lock run one after another.
         work : callable
             May run several times, each time in a fresh transaction; what it raises undoes all its changes.
         create : bool
@@ -63,7 +61,7 @@ class Store(ABC):
         pause = 0.001
         while True:
             try:
-                return self._write_once(lock, work, create)
+                return self._write_once(work, create)
             except _Conflict:
                 if time.monotonic() > deadline:
                     raise LedgerError(f"ledger {self.shown} is busy: gave up after {PATIENCE} seconds") from None
@@ -74,9 +72,9 @@ class Store(ABC):
         """Refuse everything from now on."""
         self._closed = True
 
-    def _write_once(self, lock: str, work: Callable[[Connection], Result], create: bool) -> Result:
-        with self._connect(create) as connection:
-            self._begin_write(connection, lock)
+    def _write_once(self, work: Callable[[Connection], Result], create: bool) -> Result:
+        with self._turn(create), self._connect(create) as connection:
+            self._begin_write(connection)
             if create and not tables.has_ledger(connection):
                 self._check_vacant(connection)
                 tables.create_tables(connection)
@@ -87,7 +85,7 @@ class Store(ABC):
             except DBAPIError as error:
                 if self._was_refused(error):
                     raise  # certainly not committed
-                lost = f"ledger {self.shown} lost its connection during a commit ({_first_line(error)})"
+                lost = f"ledger {self.shown} failed during a commit ({_first_line(error)})"
                 raise OutcomeUnknown(f"{lost}; the outcome is unknown and budget may have been spent") from error
             return result
 
@@ -97,12 +95,25 @@ class Store(ABC):
         if self._closed:
             raise LedgerError(f"ledger {self.shown} is closed")
         try:
-            with self._engine(create).connect() as connection:
+            with self._open_connection(create) as connection:
                 yield connection
         except DBAPIError as error:
             if self._is_conflict(error):
                 raise _Conflict from error
             raise LedgerError(f"ledger {self.shown} {self._explain(error) or _first_line(error)}") from error
+
+    def _open_connection(self, create: bool) -> Connection:
+        try:
+            return self._engine(create).connect()
+        except DBAPIError:
+            raise
+        except (SQLAlchemyError, UnicodeError, TypeError, ValueError) as error:  # an option of the URL, or a path
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise LedgerError(f"ledger {self.shown} cannot be opened: {reason[0]}") from error
+
+    def _turn(self, create: bool) -> AbstractContextManager[object]:
+        """Wait for one's turn to write, where the database's own locks are not enough."""
+        return nullcontext()
 
     def _check_version(self, connection: Connection) -> None:
         version = tables.schema_version(connection)
@@ -119,8 +130,8 @@ class Store(ABC):
         """Start a transaction that sees one state."""
 
     @abstractmethod
-    def _begin_write(self, connection: Connection, lock: str) -> None:
-        """Start a serializable transaction that sees everything committed by earlier holders of `lock`."""
+    def _begin_write(self, connection: Connection) -> None:
+        """Start a serializable transaction that sees everything committed by earlier writers."""
 
     @abstractmethod
     def _check_vacant(self, connection: Connection) -> None:

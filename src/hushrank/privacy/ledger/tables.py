@@ -23,6 +23,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    update,
 )
 
 from hushrank.privacy.ledger.chain import Row
@@ -31,7 +32,12 @@ SCHEMA_VERSION = 1
 
 METADATA = MetaData()
 
-LEDGER = Table("hushrank_ledger", METADATA, Column("version", Integer, nullable=False))
+LEDGER = Table(
+    "hushrank_ledger",
+    METADATA,
+    Column("version", Integer, nullable=False),
+    Column("confirmations", Integer, nullable=False),
+)
 
 DATASETS = Table(
     "hushrank_dataset",
@@ -65,11 +71,11 @@ BEGIN SELECT RAISE(ABORT, '%(table)s is append-only'); END
 
 # INSERT OR REPLACE deletes the row in its way without asking the trigger for DELETE.
 _SQLITE_NO_REPLACE = """
-CREATE TRIGGER hushrank_history_no_replace BEFORE INSERT ON hushrank_history
-WHEN EXISTS (SELECT 1 FROM hushrank_history
-             WHERE dataset = NEW.dataset AND (number = NEW.number OR key = NEW.key))
-BEGIN SELECT RAISE(ABORT, 'hushrank_history is append-only'); END
+CREATE TRIGGER %(table)s_no_replace BEFORE INSERT ON %(table)s
+WHEN EXISTS (SELECT 1 FROM %(table)s WHERE {same})
+BEGIN SELECT RAISE(ABORT, '%(table)s is append-only'); END
 """
+_SAME_HISTORY = "dataset = NEW.dataset AND (number = NEW.number OR key = NEW.key)"
 
 _POSTGRES_FUNCTION = """
 CREATE OR REPLACE FUNCTION hushrank_append_only() RETURNS trigger LANGUAGE plpgsql AS
@@ -92,7 +98,8 @@ for _table in (DATASETS, HISTORY):
         _after_create(_table, "sqlite", _SQLITE_REFUSAL.format(action=_action))
     _after_create(_table, "postgresql", _POSTGRES_FUNCTION)
     _after_create(_table, "postgresql", _POSTGRES_REFUSAL)
-_after_create(HISTORY, "sqlite", _SQLITE_NO_REPLACE)
+_after_create(DATASETS, "sqlite", _SQLITE_NO_REPLACE.format(same="name = NEW.name"))
+_after_create(HISTORY, "sqlite", _SQLITE_NO_REPLACE.format(same=_SAME_HISTORY))
 
 
 # Built once: SQLAlchemy takes longer to put a statement together than SQLite to run it.
@@ -100,6 +107,7 @@ _VERSION = select(LEDGER.c.version)
 _NAMES = select(DATASETS.c.name)
 _TERMS = select(DATASETS.c.terms).where(DATASETS.c.name == bindparam("dataset"))
 _ROWS = select(*(HISTORY.c[name] for name in Row.__slots__)).where(HISTORY.c.dataset == bindparam("dataset"))
+_ORPHANS = select(HISTORY.c.dataset).where(HISTORY.c.dataset.not_in(_NAMES)).distinct()
 _IN_ORDER = _ROWS.order_by(HISTORY.c.number)
 _LAST = _ROWS.order_by(HISTORY.c.number.desc()).limit(1)
 _WITH_KEY = _ROWS.where(HISTORY.c.key == bindparam("wanted"))
@@ -114,12 +122,22 @@ def has_ledger(connection: Connection) -> bool:
 def create_tables(connection: Connection) -> None:
     """Make the tables, their triggers and the mark of their version."""
     METADATA.create_all(connection, checkfirst=False)
-    connection.execute(insert(LEDGER).values(version=SCHEMA_VERSION))
+    connection.execute(insert(LEDGER).values(version=SCHEMA_VERSION, confirmations=0))
 
 
 def schema_version(connection: Connection) -> int | None:
     """Version of the tables."""
     return connection.execute(_VERSION).scalar()
+
+
+def confirm(connection: Connection) -> None:
+    """Change something, so that the commit of this transaction makes everything that it has seen durable as well."""
+    connection.execute(update(LEDGER).values(confirmations=LEDGER.c.confirmations + 1))
+
+
+def orphans(connection: Connection) -> list[str]:
+    """Names that the history has and the data sets have not."""
+    return sorted(connection.execute(_ORPHANS).scalars())
 
 
 def dataset_names(connection: Connection) -> list[str]:
