@@ -1,11 +1,11 @@
 """A folder of Parquet files larger than the memory allowed: peak memory, time and rate of private PCA.
 
-The folder is written to a temporary directory and deleted afterwards. It is written in one process and read in another:
-a process inherits the peak of the resident memory from the one that starts it, so that one must stay small.
+The folder is written to a temporary directory and deleted afterwards. It is written in one process and read in another,
+whose peak is VmHWM; ru_maxrss would be inherited from the process that starts it.
 """
 
 import json
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,8 +45,9 @@ def write_folder(folder: str) -> None:
 
 
 def peak_resident_megabytes() -> float:
-    """Largest resident memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    """Largest resident memory of this process so far, as Linux counts it."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e6
 
 
 def read_folder(folder: str) -> dict[str, Any]:

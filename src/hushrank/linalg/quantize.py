@@ -269,19 +269,22 @@ def quantize_block(
     The numbers of rows, of rows that are not finite and of rows that were shortened are added to `tally`.
     """
     scratch = np.empty((1, X.shape[1]))
-    tally[0] += X.shape[0]
+    lost = shortened = 0
     for i in range(X.shape[0]):
         total = _power_sum(X, i, power)
         if _SMALLEST_SUM < total < math.inf:
-            tally[2] += _round_row(X, i, total, norm_bound, limit, power, Y, i)
+            shortened += _round_row(X, i, total, norm_bound, limit, power, Y, i)
             continue
         largest = _largest_magnitude(X, i)
         if largest <= 0.0:
-            tally[1] += largest < 0.0
+            lost += largest < 0.0
             Y[i, :] = 0.0
             continue
         # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
         for j in range(X.shape[1]):
             scratch[0, j] = X[i, j] / largest
         total = _power_sum(scratch, 0, power)
-        tally[2] += _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)
+        shortened += _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)
+    tally[0] += X.shape[0]
+    tally[1] += lost
+    tally[2] += shortened
