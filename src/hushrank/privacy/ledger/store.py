@@ -33,7 +33,7 @@ class Store(ABC):
     address : str
         Path or URL to open the same ledger again; it may hold a password.
     shown : str
-        The address for messages, without secrets.
+        The address for messages, without a password.
     """
 
     def __init__(self, address: str, shown: str) -> None:
