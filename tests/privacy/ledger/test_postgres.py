@@ -150,11 +150,10 @@ def test_a_server_without_fsync_is_refused(postgres_url, monkeypatch):
     assert account.last().number == 0
 
 
-@pytest.mark.parametrize("option", ["port=x", "prepare_threshold=x"])
-def test_options_that_make_no_sense_are_a_ledger_error(postgres_url, option):
+def test_an_option_that_makes_no_sense_is_a_ledger_error(postgres_url):
     joint = "&" if "?" in postgres_url else "?"
     with pytest.raises(LedgerError, match="cannot be"):
-        Ledger(f"{postgres_url}{joint}{option}").names()
+        Ledger(f"{postgres_url}{joint}port=x").names()
 
 
 # The database
