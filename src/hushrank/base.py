@@ -191,7 +191,7 @@ iterator of blocks, or function that returns such an iterator
         return hasattr(self, "privacy_")
 
     @abstractmethod
-    def _plan(self, budget: Budget, n_features: int) -> Any:
+    def _plan(self, budget: Budget, n_features: int) -> Releases:
         """The public numbers of all releases."""
 
     @abstractmethod
