@@ -5,7 +5,8 @@ from measure import median_seconds, peak_megabytes, table
 import numpy as np  # isort: skip  (after measure, which fixes the threads)
 
 from hushrank.privacy.events import Pure
-from hushrank.privacy.mechanisms.wishart import Field, release_wishart, wishart_lattice
+from hushrank.privacy.mechanisms.fields import Field
+from hushrank.privacy.mechanisms.wishart import release_wishart, wishart_lattice
 from hushrank.privacy.noise.source import NoiseSource
 
 TITLE = "Exact two-sided Wishart release against floating point, epsilon = 1"

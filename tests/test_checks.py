@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hushrank.checks import CHECKS, conformance_checks
 from hushrank.estimators.covariance import PrivateCovariance
+from hushrank.estimators.low_rank import PrivateLowRank
 from hushrank.estimators.pca import PrivatePCA
 
 X = np.random.default_rng(1).standard_normal((37, 5))
@@ -19,6 +20,15 @@ ESTIMATORS = [
     PrivatePCA(2, **APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0),
     PrivateCovariance(**APPROXIMATE, center=[0.5] * 5, rank=3),
     PrivateCovariance(**PURE, neighbors="add_remove", center="private"),
+    PrivatePCA(1, **PURE, mechanism="exponential"),
+    PrivatePCA(2, **PURE, mechanism="exponential", neighbors="add_remove", field="complex", center="private"),
+    PrivatePCA(2, **APPROXIMATE, field="complex", center="private"),
+    PrivateCovariance(**PURE, mechanism="exponential"),
+    PrivateCovariance(**PURE, mechanism="exponential", strategy="sequential", rank=2, field="complex"),
+    PrivateLowRank(2, **PURE),
+    PrivateLowRank(**APPROXIMATE, eigenvalues=[1.0, 2.0], neighbors="add_remove", field="complex"),
+    PrivateLowRank(**PURE, eigenvalues=[2.0, 1.0, 0.0], mechanism="exponential", strategy="joint"),
+    PrivateLowRank(2, **PURE, mechanism="exponential", neighbors="add_remove", share=0.25, center="private"),
 ]
 
 CASES = [
@@ -39,13 +49,21 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [PrivatePCA(1, **PURE), PrivateCovariance(**APPROXIMATE)], expected_failed_checks=lambda _: EXPECTED_FAILURES
+    [
+        PrivatePCA(1, **PURE),
+        PrivateCovariance(**APPROXIMATE),
+        PrivateLowRank(1, **PURE),
+        PrivatePCA(1, **PURE, mechanism="exponential"),
+    ],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
 
 # Estimators that break one promise each; the check of that promise must notice.
+
+LEARNED = PrivatePCA(2, **PURE)._learns
 
 
 class EditsParameter(PrivatePCA):
@@ -62,7 +80,7 @@ class WritesToData(PrivatePCA):
 
 
 class KeepsScores(PrivatePCA):
-    _learns = (*PrivatePCA._learns, "scores_")
+    _learns = (*LEARNED, "scores_")
 
     def _fit(self, rows, releases, noise, total):
         learned = super()._fit(rows, releases, noise, total)
@@ -81,7 +99,7 @@ class KeepsTheExactCount(PrivatePCA):
 
 
 class KeepsExactSums(PrivatePCA):
-    _learns = (*PrivatePCA._learns, "sums_")
+    _learns = (*LEARNED, "sums_")
 
     def _fit(self, rows, releases, noise, total):
         learned = super()._fit(rows, releases, noise, total)
@@ -121,7 +139,7 @@ class FixedNoise(PrivatePCA):
 
 
 class SortsByBlock(PrivatePCA):
-    _learns = (*PrivatePCA._learns, "first_")
+    _learns = (*LEARNED, "first_")
 
     def _fit(self, rows, releases, noise, total):
         first = next(iter(rows.blocks()))[0]

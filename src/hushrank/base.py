@@ -62,8 +62,8 @@ class Releases(Protocol):
 class PrivateEstimator(BaseEstimator, ABC):
     """Base of all estimators.
 
-    A subclass states `_params` (a table of its own parameters), `_learns` (the names of its learned attributes) and
-    `_unit`, stores its parameters in `__init__` and nothing else, and defines
+    A subclass states `_params` (a table of its own parameters), `_learns` (the names of its learned attributes, which
+    may depend on its parameters) and `_unit`, stores its parameters in `__init__` and nothing else, and defines
 
     - `_plan(budget, n_features)`: parameters -> the public numbers of all releases; reads no data;
     - `_fit(rows, releases, noise, total)`: bound, release, post-process -> a dict of learned attributes, where
@@ -73,7 +73,6 @@ class PrivateEstimator(BaseEstimator, ABC):
     """
 
     _params: ClassVar[Mapping[str, Param]] = {}
-    _learns: ClassVar[tuple[str, ...]] = ()
     _unit: ClassVar[Unit] = Unit.ROW
     _common: ClassVar[Mapping[str, Param]] = {
         "epsilon": Param(float, above=0),
@@ -122,7 +121,7 @@ iterator of blocks, or function that returns such an iterator
         self
         """
         budget, owner = self._check_parameters(), type(self).__name__
-        rows = read_rows(X, owner=owner)
+        rows = read_rows(X, owner=owner, allow_complex=self._is_complex)
         releases = self._plan(budget, rows.n_features)
         self._check_rows(rows, releases)
         planned = tuple(step.event for step in releases.steps())
@@ -168,9 +167,10 @@ iterator of blocks, or function that returns such an iterator
             model = cls(**content["parameters"])
             model._check_parameters()
             learned = {**arrays, **content["attributes"], "privacy_": Guarantee.from_dict(content["guarantee"])}
+            expected = {*model._learns, "n_features_in_", "privacy_"}
         except (KeyError, TypeError, AttributeError, InvalidParameter) as error:
             raise ModelFileError(f"{path} does not fit this version of {cls.__name__}: {error}") from error
-        if set(learned) - {"feature_names_in_"} != {*cls._learns, "n_features_in_", "privacy_"}:
+        if set(learned) - {"feature_names_in_"} != expected:
             raise ModelFileError(f"{path} does not have the attributes of a {cls.__name__}.")
         if "feature_names_in_" in learned:
             learned["feature_names_in_"] = np.asarray(learned["feature_names_in_"], object)
@@ -189,6 +189,16 @@ iterator of blocks, or function that returns such an iterator
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "privacy_")
+
+    @property
+    @abstractmethod
+    def _learns(self) -> tuple[str, ...]:
+        """Names of the learned attributes; a constant of the class, or a property."""
+
+    @property
+    def _is_complex(self) -> bool:
+        """Whether rows may be complex."""
+        return False
 
     @abstractmethod
     def _plan(self, budget: Budget, n_features: int) -> Releases:
@@ -223,8 +233,17 @@ iterator of blocks, or function that returns such an iterator
     def _check_new_rows(self, X: Any) -> Any:
         """New rows, checked by scikit-learn's rules against the columns of the fit; NaN is allowed."""
         self._learned()
+        if self._is_complex:  # scikit-learn refuses complex numbers
+            return self._check_new_complex_rows(X)
         rules = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
         return validate_data(self, X, reset=False, **rules)
+
+    def _check_new_complex_rows(self, X: Any) -> Any:
+        rows = read_rows(X, owner=type(self).__name__, allow_complex=True)
+        if rows.n_features != self.n_features_in_:
+            got = f"{rows.n_features} columns"
+            raise InvalidParameter(type(self).__name__, "X", f"rows of {self.n_features_in_} columns", got)
+        return np.vstack([np.empty((0, rows.n_features), np.complex128), *rows.blocks()])
 
     def _learned(self) -> dict[str, Any]:
         """Learned attributes by name, or NotFitted."""

@@ -74,3 +74,22 @@ class ModelFileError(HushrankError):
 
 class PlanBroken(HushrankError, RuntimeError):
     """The events that were executed are not the planned ones: a bug in the estimator; its result was discarded."""
+
+
+class SamplingFailed(HushrankError, RuntimeError):
+    """A sampler spent its limit of work without a draw; nothing was released.
+
+    Parameters
+    ----------
+    sampler : str
+        Which one.
+    reason : str
+        What was tried, and what to use instead.
+    """
+
+    def __init__(self, sampler: str, reason: str) -> None:
+        self.sampler, self.reason = sampler, reason
+        super().__init__(f"sampler {sampler!r} failed: {reason}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.sampler, self.reason)

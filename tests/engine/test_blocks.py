@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hushrank.engine.blocks import MAX_BLOCK_ROWS, read_rows
 from hushrank.engine.local import LocalEngine
+from hushrank.engine.rows import MAX_BLOCK_BYTES
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.lattice import integer_gram, integer_sum
+from hushrank.linalg.lattice import integer_gram, integer_gram_complex, integer_sum
 
 NAMES = ["a", "b", "c"]
 LATTICE = (2.0, 4**18)
@@ -102,10 +103,12 @@ def test_every_source_gives_the_same_bits(name, block_rows, threads, tmp_path):
     assert np.array_equal(total, expected) and count.tolist() == [300]
 
 
+@pytest.mark.parametrize("allow_complex", [False, True])
 @pytest.mark.parametrize("name", SOURCES)
-def test_every_source_describes_itself(name, tmp_path):
+def test_every_source_describes_itself(name, allow_complex, tmp_path):
     X = sample()
-    rows = read_rows(SOURCES[name](X, tmp_path), owner="PCA")
+    rows = read_rows(SOURCES[name](X, tmp_path), owner="PCA", allow_complex=allow_complex)
+    assert not rows.is_complex
     assert rows.n_features == 3 and rows.n_samples in (300, None)
     assert rows.columns in (tuple(NAMES), None)
     assert rows.can_repeat == (name not in ONE_PASS)
@@ -223,3 +226,111 @@ def test_functions_must_return_blocks():
 def test_other_objects_are_refused(data):
     with pytest.raises(InvalidParameter, match=r"^X of PCA must be "):
         read_rows(data, owner="PCA")
+
+
+# Complex rows.
+
+COMPLEX_SOURCES = [
+    "C order", "F order", "every other row", "lists", "CSR", "sparse array", "npy", "npz", "iterator", "function",
+]  # fmt: skip
+
+
+def complex_sample():
+    """Complex rows, some clipped, some zero, some not finite in one part only."""
+    Z = np.empty((300, 3), complex)
+    Z.real, Z.imag = sample(), np.roll(sample(), 1, axis=0)
+    return Z
+
+
+def complex_gram(block, lattice):
+    return integer_gram_complex(block, *lattice)
+
+
+@pytest.mark.parametrize("name", COMPLEX_SOURCES)
+@pytest.mark.parametrize(("block_rows", "threads"), [(7, 2), (8192, 1)])
+def test_every_source_gives_the_same_complex_bits(name, block_rows, threads, tmp_path):
+    Z = complex_sample()
+    rows = read_rows(SOURCES[name](Z, tmp_path), owner="PCA", allow_complex=True)
+    assert rows.is_complex and rows.n_features == 3
+    totals = LocalEngine(threads, block_rows).total(rows, complex_gram, LATTICE)
+    expected = complex_gram(Z, LATTICE)
+    assert all(np.array_equal(total, part) and part.any() for total, part in zip(totals, expected, strict=True))
+
+
+@pytest.mark.parametrize("name", COMPLEX_SOURCES)
+def test_complex_data_are_refused_unless_allowed(name, tmp_path):
+    source = SOURCES[name](complex_sample(), tmp_path)
+    message = "X of PCA must be real numbers (Complex data not supported); got 'complex numbers'."
+    with pytest.raises(InvalidParameter) as refusal:
+        read_rows(source, owner="PCA")
+    assert str(refusal.value) == message
+
+
+def test_complex_rows_made_elsewhere_are_refused_unless_allowed():
+    rows = read_rows(complex_sample(), owner="PCA", allow_complex=True)
+    assert read_rows(rows, owner="PCA", allow_complex=True) is rows
+    with pytest.raises(InvalidParameter, match=r"X of PCA must be real numbers \(Complex data not supported\)"):
+        read_rows(rows, owner="PCA")
+    real = read_rows(sample(), owner="PCA", allow_complex=True)
+    assert read_rows(real, owner="PCA") is real
+
+
+def test_no_complex_rows_give_totals_of_zero():
+    rows = read_rows(np.empty((0, 3), complex), owner="PCA", allow_complex=True)
+    totals = LocalEngine(2).total(rows, complex_gram, LATTICE)
+    assert [total.tolist() for total in totals] == [[[0] * 3] * 3] * 2
+
+
+LATER_REAL = {
+    "array": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "lists": lambda X: X.tolist(),
+    "sparse": sp.csr_array,
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "complex64": lambda X: X.astype(np.complex64),
+    "objects": lambda X: X.astype(object),
+    "words": lambda X: X.astype(str),
+}
+
+
+@pytest.mark.parametrize("kind", LATER_REAL)
+@pytest.mark.parametrize("repeat", [False, True])
+def test_after_a_complex_block_real_ones_become_complex(kind, repeat):
+    Z, X = complex_sample(), sample()
+    parts = [Z, LATER_REAL[kind](X)]
+    rows = read_rows((lambda: parts) if repeat else iter(parts), owner="PCA", allow_complex=True)
+    blocks = list(rows.blocks(97))
+    assert rows.is_complex and all(block.dtype.kind == "c" and len(block) <= 97 for block in blocks)
+    assert np.array_equal(np.vstack(blocks), np.vstack([Z, X.astype(complex)]), equal_nan=True)
+
+
+def test_real_blocks_made_complex_are_bounded_in_bytes():
+    rows = read_rows(iter([np.zeros((1, 100_000), complex), np.zeros((40, 100_000))]), owner="PCA", allow_complex=True)
+    sizes = [block.nbytes for block in rows.blocks()]
+    assert max(sizes) <= MAX_BLOCK_BYTES and len(sizes) == 3
+
+
+def test_a_cell_that_is_no_number_spoils_its_own_row_of_a_complex_stream_only():
+    """Other rows keep their values when one cell changes the type of their block: one person moves one row."""
+    for bad in (None, "oops", 10**400):
+        later = [[bad, 2j], [3 + 1j, 4]]
+        for block in (later, np.array(later, object)):
+            rows = read_rows(iter([np.ones((1, 2), complex), block]), owner="PCA", allow_complex=True)
+            _, second = rows.blocks()
+            assert np.isnan(second[0, 0]) and second[0, 1] == 2j and second[1].tolist() == [3 + 1j, 4]
+
+
+def test_after_a_real_block_complex_cells_are_no_numbers():
+    for later in (np.array([[2j, 1], [3, 4]]), np.array([[2j, 1], [3, 4]], np.complex64)):
+        for allow_complex in (False, True):
+            rows = read_rows(iter([np.ones((1, 2)), later]), owner="PCA", allow_complex=allow_complex)
+            first, second = rows.blocks()
+            assert not rows.is_complex and first.dtype == second.dtype == np.float64
+            assert np.isnan(second).all()
+    for cell in (2j, np.complex128(2j), np.complex64(2j)):
+        rows = read_rows(iter([np.ones((1, 2)), [[cell, 1.0], [3.0, 4.0]]]), owner="PCA", allow_complex=True)
+        _, second = rows.blocks()
+        assert np.array_equal(second, [[np.nan, 1.0], [3.0, 4.0]], equal_nan=True)
+    rows = read_rows(iter([np.ones((1, 2)), sp.csr_array(np.eye(2) * 1j)]), owner="PCA", allow_complex=True)
+    with pytest.raises(InvalidParameter, match="blocks that are arrays, sparse matrices or tables"):
+        list(rows.blocks())

@@ -46,6 +46,16 @@ def test_npz_files_hold_one_array_or_a_sparse_matrix(tmp_path):
         assert np.array_equal(joined(read_file(str(tmp_path / name), "PCA")), X)
 
 
+def test_numpy_files_may_be_complex(tmp_path):
+    Z = X * (1 + 2j)
+    np.save(tmp_path / "x.npy", Z)
+    np.savez(tmp_path / "dense.npz", Z)
+    sp.save_npz(tmp_path / "sparse.npz", sp.csr_matrix(Z))
+    for name in ("x.npy", "dense.npz", "sparse.npz"):
+        rows = read_file(tmp_path / name, "PCA")
+        assert rows.is_complex and np.array_equal(joined(rows), Z)
+
+
 def test_suffixes_may_be_capital_and_folders_hold_parquet(tmp_path):
     table = pa.table(list(X.T), names=["a", "b", "c"])
     for name in ("x.PARQUET", "y.pq"):
@@ -113,9 +123,7 @@ def test_a_broken_sparse_archive_is_refused(tmp_path):
 
 
 def test_arrays_of_files_meet_the_checks_of_arrays(tmp_path):
-    np.save(tmp_path / "x.npy", X * 1j)
     np.savez(tmp_path / "x.npz", X[0])
-    assert "Complex data not supported" in refusal_of(tmp_path / "x.npy")
     assert "Reshape your data" in refusal_of(tmp_path / "x.npz")
     np.save(tmp_path / "x.npy", X)
     assert refusal_of(tmp_path / "x.npy", ["a"]).startswith("columns of PCA must be None for data whose columns have")

@@ -7,14 +7,19 @@ import scipy.sparse as sp
 from hushrank.engine.rows import (
     MAX_BLOCK_BYTES,
     MAX_BLOCK_ROWS,
+    check_real_rows,
     choose_columns,
+    convert,
     read_array,
     read_sparse,
     refuse_damaged,
+    to_complex,
+    to_number,
 )
 from hushrank.exceptions import InvalidParameter
 
 REAL = ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64", ">f8"]
+COMPLEX = ["complex64", "complex128", ">c16"]
 
 
 def sizes(rows, max_rows=MAX_BLOCK_ROWS):
@@ -24,7 +29,7 @@ def sizes(rows, max_rows=MAX_BLOCK_ROWS):
 # Arrays.
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("dtype", REAL + COMPLEX)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_blocks_of_an_array_are_views_of_its_dtype(dtype, order):
     X = np.array(np.arange(35).reshape(7, 5) % 2, dtype=dtype, order=order)
@@ -33,7 +38,7 @@ def test_blocks_of_an_array_are_views_of_its_dtype(dtype, order):
     assert (rows.n_samples, rows.n_features, rows.columns, rows.can_repeat) == (7, 5, None, True)
     assert [len(block) for block in blocks] == [3, 3, 1]
     assert all(np.shares_memory(block, X) and block.dtype == X.dtype for block in blocks)
-    assert np.array_equal(np.vstack(blocks), X)
+    assert np.array_equal(np.vstack(blocks), X) and rows.is_complex == (dtype in COMPLEX)
 
 
 def test_no_block_exceeds_the_largest_size():
@@ -48,7 +53,6 @@ def test_nested_lists_are_arrays_and_no_rows_are_fine():
 
 
 REFUSED = [
-    (np.ones((2, 2), complex), "X of PCA must be real numbers (Complex data not supported); got 'complex128'."),
     (np.array([["7.25"]]), "X of PCA must be real numbers of at most 64 bits; got '<U4'."),
     (np.array([[7.25]], object), "X of PCA must be real numbers of at most 64 bits; got 'object'."),
     ([[7.25, None]], "X of PCA must be real numbers of at most 64 bits; got 'object'."),
@@ -85,6 +89,8 @@ def test_extended_precision_is_refused():
     if np.dtype(np.longdouble).itemsize > 8:
         with pytest.raises(InvalidParameter, match="at most 64 bits; got 'float128'"):
             read_array(np.ones((1, 1), np.longdouble), "PCA")
+        with pytest.raises(InvalidParameter, match="complex numbers of at most 128 bits; got 'complex256'"):
+            read_array(np.ones((1, 1), np.clongdouble), "PCA")
 
 
 @pytest.mark.parametrize("read", [read_array, read_sparse])
@@ -104,6 +110,17 @@ def test_sparse_formats_give_dense_float64_blocks(form, kind):
     blocks = list(rows.blocks(10))
     assert [block.shape for block in blocks] == [(10, 6), (10, 6), (3, 6)] and rows.n_samples == 23
     assert all(block.dtype == np.float64 for block in blocks)
+    assert np.array_equal(np.vstack(blocks), X.toarray()) and not rows.is_complex
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array", "lil_matrix"])
+def test_complex_sparse_matrices_give_dense_complex128_blocks(form, dtype):
+    X = getattr(sp, form)((np.arange(138).reshape(23, 6) % 5 % 3 * (1 - 2j)).astype(dtype))
+    rows = read_sparse(X, "test")
+    blocks = list(rows.blocks(10))
+    assert rows.is_complex and [block.shape for block in blocks] == [(10, 6), (10, 6), (3, 6)]
+    assert all(block.dtype == np.complex128 for block in blocks)
     assert np.array_equal(np.vstack(blocks), X.toarray())
 
 
@@ -129,6 +146,8 @@ def test_wide_sparse_blocks_are_bounded_in_bytes():
     blocks = [block.nbytes for block in read_sparse(X, "test").blocks()]
     assert max(blocks) <= MAX_BLOCK_BYTES and len(blocks) == 8
     assert [block.shape for block in read_sparse(sp.csr_array((2, 5_000_000)), "test").blocks()] == [(1, 5_000_000)] * 2
+    complex_blocks = [block.nbytes for block in read_sparse(X.astype(complex), "test").blocks()]
+    assert max(complex_blocks) <= MAX_BLOCK_BYTES and len(complex_blocks) == 15
 
 
 @pytest.mark.parametrize("index", [-1, 3, 10**6])
@@ -146,9 +165,34 @@ def test_row_pointers_must_not_fall():
         read_sparse(X, "PCA")
 
 
-def test_complex_sparse_matrices_are_refused():
-    with pytest.raises(InvalidParameter, match="Complex data not supported"):
-        read_sparse(sp.csr_matrix(np.eye(2) * 1j), "PCA")
+# Fields and cells.
+
+
+def test_complex_rows_are_refused_where_real_ones_are_needed():
+    check_real_rows(read_array(np.ones((1, 1)), "PCA"), "PCA")
+    for rows in (read_array(np.ones((1, 1), complex), "PCA"), read_sparse(sp.csr_matrix(np.eye(2) * 1j), "PCA")):
+        with pytest.raises(InvalidParameter) as refusal:
+            check_real_rows(rows, "PCA")
+        message = "X of PCA must be real numbers (Complex data not supported); got 'complex numbers'."
+        assert str(refusal.value) == message
+
+
+def test_signaling_entries_are_converted_in_silence():
+    signaling = np.array([[0x7F800001, 0x3F800000]], np.uint32).view(np.float32)
+    for dtype in (np.float64, np.complex128):
+        converted = convert(signaling, dtype)
+        assert converted.dtype == dtype and np.isnan(converted[0, 0]) and converted[0, 1] == 1
+
+
+def test_cells_become_numbers_or_nan():
+    for cell, number in ((3, 3.0), ("3.5", 3.5), (True, 1.0), (np.float32(0.5), 0.5)):
+        assert to_number(cell) == to_complex(cell) == number
+        assert isinstance(to_number(cell), float) and isinstance(to_complex(cell), complex)
+    for cell in (None, "oops", 10**400, [1.0], object()):
+        assert np.isnan(to_number(cell)) and np.isnan(to_complex(cell))
+    for cell in (2j, 2 + 0j, np.complex128(2j), np.complex64(2j)):
+        assert np.isnan(to_number(cell)) and to_complex(cell) == cell
+    assert to_complex("1+2j") == 1 + 2j
 
 
 # Columns and files.

@@ -31,7 +31,7 @@ HUGE = {"epsilon": 1e9, "row_norm": 1.0}
 def test_a_huge_budget_gives_the_non_private_answer_on_the_quantized_rows(delta):
     X = power_law_rows(500, 6, seed=3)
     pca = PrivatePCA(6, delta=delta, **HUGE)
-    lattice = pca._plan(pca._check_parameters(), 6).gram
+    lattice = pca._plan(pca._check_parameters(), 6).matrix
     Y = quantize_rows(X, 1.0, lattice.squared_bound) / math.sqrt(lattice.squared_bound)
     values, vectors = np.linalg.eigh(Y.T @ Y / 500)
     pca.fit(X)

@@ -15,7 +15,7 @@ from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
 from hushrank.privacy.mechanisms.quantile import release_quantile
 from hushrank.privacy.mechanisms.vector import release_vector, vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.planning import Step, make_plan, plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.privacy.planning import Step, gram_step, make_plan, plan_counts, plan_gram, plan_quantile, plan_vector
 
 BUDGETS = [Budget(0.5), Budget(0.5, neighbors="add_remove"), Budget(0.5, 1e-6), Budget(2.0, 1e-3, unit="user")]
 
@@ -72,6 +72,27 @@ def test_scales_of_gaussian_releases():
     assert scales(plan_counts(budget, 10))["standard deviation of a count"] == pytest.approx(2**0.5 * multiplier)
     rank = scales(plan_quantile(budget, 0.5, 16))["standard deviation of a rank, each step (people)"]
     assert rank == pytest.approx(2 * multiplier)
+
+
+@pytest.mark.parametrize(
+    ("event", "mechanism"),
+    [(Gaussian(2.0), "Hermitian Gaussian noise (GUE-shaped)"), (Pure(0.5), "complex two-sided Wishart noise")],
+)
+def test_scales_of_complex_second_moments_are_those_of_the_noise(event, mechanism):
+    lattice, d = gram_lattice(2.0, event, field="complex"), 200
+    step = gram_step("second moment", lattice, d)
+    assert (step.mechanism, step.event) == (mechanism, event)
+    zeros = np.zeros((d, d), np.int64)
+    noise = release_gram((zeros, zeros), lattice, NoiseSource())
+    above, diagonal = noise[np.triu_indices(d, 1)], np.diag(noise).real
+    off = step.scales["deviation of the real part off the diagonal"]
+    for part in (above.real, above.imag):  # 19900 entries: the mean square varies by less than 2 %
+        assert np.mean(part**2) == pytest.approx(off**2, rel=0.15)
+    stated = step.scales["standard deviation on the diagonal"]  # 200 entries: it varies by about 10 %
+    assert stated == pytest.approx(2**0.5 * off) and np.mean(diagonal**2) == pytest.approx(stated**2, rel=0.9)
+    assert "standard deviation off the diagonal" not in step.scales
+    lines = str(make_plan(Budget(4.0, 1e-3), step)).splitlines()
+    assert len({line.index("  ", 46) for line in lines}) == 1  # values stand in one column
 
 
 def test_the_event_follows_from_delta():

@@ -26,6 +26,7 @@ def command(**arguments: Any) -> None:
       hushrank covariance patients.parquet --row-norm 1 --epsilon 1 --out cov.hush
       hushrank covariance patients.csv --columns age,weight --center private --row-norm 50 --center-norm 200 \\
                --epsilon 1 --delta 1e-6 --json
+      hushrank covariance patients.npy --rank 3 --mechanism exponential --row-norm 1 --epsilon 1 --out cov.hush
     \b
     What it will cost, before any data are read: hushrank plan covariance --help
     """

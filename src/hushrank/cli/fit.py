@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
@@ -60,7 +61,8 @@ def run(
     verbose = int(not quiet and sys.stderr.isatty())
     engine = LocalEngine(threads=threads)
     model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=verbose)
-    model.fit(read_rows(source, owner=type(model).__name__, columns=columns))
+    allow_complex = parameters["field"] == "complex"
+    model.fit(read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=allow_complex))
     if out is not None:
         model.save(out)
     if as_json:
@@ -76,7 +78,11 @@ def run(
 def to_json(model: Any) -> dict[str, Any]:
     """The learned attributes, which are all of the release, and the guarantee."""
     learned = {name: value for name, value in vars(model).items() if name.endswith("_") and name != "privacy_"}
-    return {
-        **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in learned.items()},
-        "privacy_": model.privacy_.to_dict(),
-    }
+    return {**{name: to_plain(value) for name, value in learned.items()}, "privacy_": model.privacy_.to_dict()}
+
+
+def to_plain(value: Any) -> Any:
+    """A learned attribute as JSON holds it; complex arrays as an object of two."""
+    if np.iscomplexobj(value):
+        return {"real": value.real.tolist(), "imaginary": value.imag.tolist()}
+    return value.tolist() if hasattr(value, "tolist") else value

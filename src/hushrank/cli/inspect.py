@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Center
+from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Vector
 from hushrank.engine.inspection import inspect
 
 
 @click.command()
 @click.argument("source", metavar="INPUT")
 @click.option("--row-norm", type=float, help="A bound to try: how many rows are longer?")
-@click.option("--center", type=Center(words=()), help="Numbers separated by commas, or an .npy file: subtracted first.")
+@click.option("--center", type=Vector(), help="Numbers separated by commas, or an .npy file: subtracted first.")
 @COLUMNS_OPTION
 @JSON_OPTION
 def command(source: str, row_norm: float | None, center: Any, columns: list[str] | None, as_json: bool) -> None:

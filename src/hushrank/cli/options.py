@@ -54,12 +54,12 @@ N_MAX_OPTION = click.option(
 )
 
 
-class Center(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+class Vector(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """One of `words`, numbers separated by commas, or the path of an .npy file with a vector."""
 
-    name = "center"
+    name = "vector"
 
-    def __init__(self, words: tuple[str, ...] = ("private",)) -> None:
+    def __init__(self, words: tuple[str, ...] = ()) -> None:
         self.words = words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -80,14 +80,48 @@ SECOND_MOMENT_OPTIONS = options(
     ),
     click.option(
         "--center",
-        type=Center(),
+        type=Vector(("private",)),
         help="What to subtract from every row: 'private' (a mean that takes 10 % of the budget), numbers separated by "
         "commas, or an .npy file. Default: nothing.",
     ),
     click.option(
         "--center-norm", type=float, help="With --center private: bound on a row before centering. Default: --row-norm."
     ),
+    click.option(
+        "--mechanism",
+        type=click.Choice(["auto", "gaussian", "wishart", "exponential"]),
+        default="auto",
+        show_default=True,
+        help="auto: Gaussian noise if delta > 0, else two-sided Wishart noise. exponential: for weak signals.",
+    ),
+    click.option(
+        "--field", type=click.Choice(["real", "complex"]), default="real", show_default=True, help="Of the result."
+    ),
+    click.option(
+        "--strategy",
+        type=click.Choice(["auto", "joint", "sequential"]),
+        default="auto",
+        show_default=True,
+        help="With --mechanism exponential: all directions at once, or one after the other.",
+    ),
     N_MAX_OPTION,
+)
+
+
+LOW_RANK_OPTIONS = options(
+    click.option("--rank", type=int, help="Rank of the approximation. Default: as many as --eigenvalues."),
+    click.option(
+        "--eigenvalues",
+        type=Vector(),
+        help="Public eigenvalues of the approximation: numbers separated by commas, or an .npy file. Default: private.",
+    ),
+    click.option(
+        "--share",
+        type=float,
+        default=0.5,
+        show_default=True,
+        help="With --mechanism exponential: part of the budget for private eigenvalues.",
+    ),
 )
 
 

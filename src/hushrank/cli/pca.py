@@ -24,6 +24,7 @@ def command(**arguments: Any) -> None:
     \b
     Examples:
       hushrank pca patients.parquet --components 5 --row-norm 1 --epsilon 1 --out pca.hush
+      hushrank pca patients.csv --components 1 --row-norm 1 --epsilon 0.1 --mechanism exponential --json
       hushrank pca visits/ --components 3 --row-norm 10 --epsilon 0.5 --delta 1e-6 \\
                --ledger budget.db --dataset patients-2026 --json > pca.json
     \b
@@ -37,11 +38,12 @@ def command(**arguments: Any) -> None:
 def describe(model: Any) -> Iterator[Any]:
     """A table of the components."""
     table = Table(title=f"{len(model.components_)} private principal components", title_justify="left")
-    for name in ("component", "variance", "share of the total", "largest loading"):
+    variances = getattr(model, "explained_variance_", None)  # the exponential mechanism releases none
+    for name in ("component", *(() if variances is None else ("variance", "share of the total")), "largest loading"):
         table.add_column(name, justify="left" if name == "largest loading" else "right")
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     for i, loadings in enumerate(model.components_):
         j = int(abs(loadings).argmax())
-        variance, ratio = model.explained_variance_[i], model.explained_variance_ratio_[i]
-        table.add_row(str(i + 1), f"{variance:.6g}", f"{ratio:.3f}", escape(f"{names[j]} ({loadings[j]:+.3f})"))
+        cells = [] if variances is None else [f"{variances[i]:.6g}", f"{model.explained_variance_ratio_[i]:.3f}"]
+        table.add_row(str(i + 1), *cells, escape(f"{names[j]} ({loadings[j].real:+.3f})"))
     yield table

@@ -7,6 +7,7 @@ import click
 from hushrank.cli.options import (
     BUDGET_OPTIONS,
     JSON_OPTION,
+    LOW_RANK_OPTIONS,
     N_MAX_OPTION,
     SECOND_MOMENT_OPTIONS,
     UNIT_OPTION,
@@ -60,6 +61,19 @@ def covariance(rows: int, columns: int, as_json: bool, **parameters: Any) -> Non
     from hushrank.estimators.covariance import PrivateCovariance
 
     print_plan(PrivateCovariance(**parameters).plan((rows, columns)), as_json)
+
+
+@command.command()
+@SHAPE_OPTIONS
+@LOW_RANK_OPTIONS
+@SECOND_MOMENT_OPTIONS
+@BUDGET_OPTIONS
+@JSON_OPTION
+def lowrank(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
+    """A low-rank approximation of sum x x^T, with a forecast of the error."""
+    from hushrank.estimators.low_rank import PrivateLowRank
+
+    print_plan(PrivateLowRank(**parameters).plan((rows, columns)), as_json)
 
 
 @command.command()

@@ -8,7 +8,17 @@ import numpy as np
 import scipy.sparse
 
 from hushrank.engine.files import read_file
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, read_array, read_sparse, to_number
+from hushrank.engine.rows import (
+    MAX_BLOCK_ROWS,
+    Block,
+    Rows,
+    check_real_rows,
+    convert,
+    read_array,
+    read_sparse,
+    to_complex,
+    to_number,
+)
 from hushrank.engine.tables import is_table, read_table, table_cells
 from hushrank.exceptions import InvalidParameter
 
@@ -19,13 +29,13 @@ Reader = Callable[[Any, str, Columns], Rows]
 Kinds = tuple[tuple[Callable[[Any], bool], Reader], ...]
 
 
-def read_rows(data: Any, *, owner: str, columns: Columns = None) -> Rows:
+def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: bool = False) -> Rows:
     """Prepare data for reading in blocks; checks dtype, dimensions and columns, and reads no values.
 
     Parameters
     ----------
     data : array-like, sparse matrix, table, path, iterator or callable
-        Real numbers with one row for each person: a NumPy array or nested lists; a SciPy sparse matrix; a pandas,
+        Numbers with one row for each person: a NumPy array or nested lists; a SciPy sparse matrix; a pandas,
         polars, pyarrow or other eager table; the path of a Parquet, CSV, npy or npz file or of a folder of Parquet
         files; an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
         function without arguments that returns such an iterator anew each time.
@@ -33,11 +43,15 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None) -> Rows:
         Who asks, for error messages.
     columns : sequence of column names, optional
         Columns of a table or file to read, in this order; all of them by default.
+    allow_complex : bool, default False
+        Whether complex arrays, sparse matrices and npy and npz files are read as well. A stream is complex if its
+        first block is.
 
     Returns
     -------
     rows : Rows
-        The rows; `rows.blocks(max_rows)` yields them as arrays of at most `max_rows` and 8192 rows.
+        The rows; `rows.blocks(max_rows)` yields them as arrays of at most `max_rows` and 8192 rows, all of them
+        complex if `rows.is_complex`, and real otherwise.
 
     Raises
     ------
@@ -50,9 +64,10 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None) -> Rows:
     >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
     (3, 2, [2, 1])
     """
-    if isinstance(data, Rows):
-        return data
-    return _first_reader(_SOURCES, data)(data, owner, columns)
+    rows = data if isinstance(data, Rows) else _first_reader(_SOURCES, data)(data, owner, columns)
+    if not allow_complex:
+        check_real_rows(rows, owner)
+    return rows
 
 
 class StreamRows(Rows):
@@ -77,6 +92,7 @@ class StreamRows(Rows):
             raise InvalidParameter(owner, "X", "blocks, at least one of them", "none")
         head = _read_block(first, owner, columns)
         super().__init__(head.n_features, None, head.columns)
+        self.is_complex = head.is_complex
         self._first = [] if self.can_repeat else [first]  # a one-pass source must not lose the block peeked at
         self._is_fresh = True
 
@@ -89,10 +105,17 @@ class StreamRows(Rows):
 
     def _pieces(self, max_rows: int) -> Iterator[Block]:
         if self._first:
-            yield from self._check(self._first.pop()).blocks(max_rows)
+            yield from self._split(self._first.pop(), max_rows)
         for block in self._start():
-            yield from self._check(block).blocks(max_rows)
+            yield from self._split(block, max_rows)
             del block  # before the next one is made
+
+    def _split(self, block: Any, max_rows: int) -> Iterator[Block]:
+        """Pieces of a block; where the first block was complex, those of real ones are made complex."""
+        rows = self._check(block)
+        if rows.is_complex == self.is_complex:
+            return rows.blocks(max_rows)
+        return (convert(piece, np.complex128) for piece in rows.blocks(self._block_rows(max_rows)))
 
     def _start(self) -> Iterator[Any]:
         blocks = self._source() if self.can_repeat else self._source
@@ -104,9 +127,11 @@ class StreamRows(Rows):
         """Rows of a block, if it has the columns of the first; tables may have them in another order."""
         try:
             rows = _read_block(block, self._owner, self._choice)
+            if not self.is_complex:
+                check_real_rows(rows, self._owner)
         except InvalidParameter:
             # One cell may have changed the type of a column, and values never raise after the first block.
-            rows = _read_cells(block, self._owner, self.columns or self._choice)
+            rows = _read_cells(block, self._owner, self.columns or self._choice, self.is_complex)
         if rows.columns and self.columns and rows.columns != self.columns:
             rows = _read_block(block, self._owner, self.columns)
         if rows.n_features != self.n_features:
@@ -120,7 +145,7 @@ def _read_block(block: Any, owner: str, columns: Columns) -> Rows:
     return _first_reader(_IN_MEMORY, block)(block, owner, columns)
 
 
-def _read_cells(block: Any, owner: str, columns: Columns) -> Rows:
+def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool) -> Rows:
     """Rows of a block whose types are not those of numbers, cell by cell; a cell that is not a number is NaN."""
     if is_table(block):
         cells = table_cells(block, owner, columns)
@@ -131,6 +156,8 @@ def _read_cells(block: Any, owner: str, columns: Columns) -> Rows:
             raise InvalidParameter(owner, "X", "blocks of rows of equal length", type(block).__name__) from error
     else:
         raise InvalidParameter(owner, "X", "blocks that are arrays, sparse matrices or tables", type(block).__name__)
+    if is_complex:
+        return read_array(np.vectorize(to_complex, otypes=[np.complex128])(cells), owner)
     return read_array(np.vectorize(to_number, otypes=[np.float64])(cells), owner)
 
 

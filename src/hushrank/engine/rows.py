@@ -37,9 +37,12 @@ class Rows(ABC):
         Names of the columns, where the data have any.
     can_repeat : bool
         Whether the rows can be read more than once.
+    is_complex : bool
+        Whether the blocks are complex.
     """
 
     can_repeat = True
+    is_complex = False
 
     def __init__(self, n_features: int, n_samples: int | None, columns: Sequence[Hashable] | None = None) -> None:
         self.n_features, self.n_samples = n_features, n_samples
@@ -48,20 +51,21 @@ class Rows(ABC):
 
     @abstractmethod
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
-        """Real arrays of shape (at most `max_rows` and 8192, n_features); they must not be written to."""
+        """Real or complex arrays of shape (at most `max_rows` and 8192, n_features); they must not be written to."""
 
     def _block_rows(self, max_rows: int) -> int:
-        """Rows of a converted float64 block."""
-        return min(max_rows, MAX_BLOCK_ROWS, max(1, MAX_BLOCK_BYTES // (8 * self.n_features)))
+        """Rows of a converted float64 or complex128 block."""
+        row_bytes = (16 if self.is_complex else 8) * self.n_features
+        return min(max_rows, MAX_BLOCK_ROWS, max(1, MAX_BLOCK_BYTES // row_bytes))
 
 
 class ArrayRows(Rows):
-    """Rows of an array of any real dtype and memory layout; its blocks are views."""
+    """Rows of an array of any real or complex dtype and memory layout; its blocks are views."""
 
     def __init__(self, X: NDArray[Any], owner: str) -> None:
         _check_matrix(X.dtype, X.shape, owner)
         super().__init__(X.shape[1], X.shape[0])
-        self._X = X
+        self._X, self.is_complex = X, X.dtype.kind == "c"
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Views of consecutive rows."""
@@ -75,14 +79,14 @@ class SparseRows(Rows):
     def __init__(self, X: Any, owner: str) -> None:
         _check_matrix(X.dtype, X.shape, owner)
         super().__init__(X.shape[1], X.shape[0])
-        self._X = X.tocsr()
+        self._X, self.is_complex = X.tocsr(), X.dtype.kind == "c"
         _check_indices(self._X, owner)
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
-        """Dense float64 blocks of consecutive rows."""
-        rows = self._block_rows(max_rows)
+        """Dense float64 or complex128 blocks of consecutive rows."""
+        rows, dtype = self._block_rows(max_rows), np.complex128 if self.is_complex else np.float64
         starts = range(0, self._X.shape[0], rows)
-        return (self._X[start : start + rows].toarray().astype(np.float64, copy=False) for start in starts)
+        return (convert(self._X[start : start + rows].toarray(), dtype) for start in starts)
 
 
 def read_array(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> ArrayRows:
@@ -130,12 +134,34 @@ def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None
     return [positions[name] for name in chosen]
 
 
+def convert(block: Block, dtype: type[np.generic]) -> Block:
+    """A block in another precision or field, without warnings: entries may be anything."""
+    with np.errstate(all="ignore"):  # signaling NaNs
+        return block.astype(dtype, copy=False)
+
+
+def check_real_rows(rows: Rows, owner: str) -> None:
+    """Refuse complex rows, in a phrase that the estimator checks of scikit-learn look for."""
+    if rows.is_complex:
+        raise InvalidParameter(owner, "X", "real numbers (Complex data not supported)", "complex numbers")
+
+
 def to_number(cell: Any) -> float:
-    """A cell as a float, NaN if it is not a number; never raises."""
+    """A cell as a float, NaN if it is not a real number; never raises."""
+    if cell is None or isinstance(cell, complex | np.complexfloating):  # NumPy would drop the imaginary part
+        return np.nan
     try:
-        return float(cell) if cell is not None else np.nan
+        return float(cell)
     except (TypeError, ValueError, OverflowError):
         return np.nan
+
+
+def to_complex(cell: Any) -> complex:
+    """A cell as a complex number, NaN if it is not a number; never raises."""
+    try:
+        return complex(cell) if cell is not None else complex(np.nan)
+    except (TypeError, ValueError, OverflowError):
+        return complex(np.nan)
 
 
 @contextmanager
@@ -152,13 +178,13 @@ def refuse_damaged(path: Path, kind: str, owner: str, *errors: type[Exception]) 
 
 
 def _check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> None:
-    """Refuse what is not a matrix of real numbers of at most 64 bits with a column.
+    """Refuse what is not a matrix of numbers in at most double precision with a column.
 
-    Three phrases are those that the estimator checks of scikit-learn look for.
+    Two phrases are those that the estimator checks of scikit-learn look for.
     """
-    if dtype.kind == "c":
-        raise InvalidParameter(owner, "X", "real numbers (Complex data not supported)", str(dtype))
-    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+    if dtype.kind == "c" and dtype.itemsize > 16:
+        raise InvalidParameter(owner, "X", "complex numbers of at most 128 bits", str(dtype))
+    if dtype.kind not in "biufc" or (dtype.kind != "c" and dtype.itemsize > 8):
         raise InvalidParameter(owner, "X", "real numbers of at most 64 bits", str(dtype))
     if len(shape) != 2:
         requirement = "of two dimensions, a row for each person (Reshape your data)"

@@ -1,20 +1,25 @@
-"""Private covariance matrix, whole or of low rank, from one noisy second-moment matrix.
+"""Private covariance matrix, whole or of low rank, from one noisy second-moment matrix, or by a draw of one.
 
-Statistic  A = sum over rows of (x - c)(x - c)^T, rows shortened to |x - c| <= row_norm.
-Release    A + symmetric Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0).
+Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to |x - c| <= row_norm.
+Release    A + Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0); or, with mechanism="exponential", the
+           eigenvalues of A with Laplace noise and a matrix H that has them, with density exp(rate <A, H>).
 Post       division by n, and the nearest positive semidefinite matrix of the rank asked for.
-Privacy    docs/privacy/second_moment.md, Theorem 1.
+Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 6.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushrank.base import Param
-from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases
+from hushrank.estimators.orbit_release import OrbitSample
+from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases, Spectrum
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.spectral import project_psd
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.parameters import DEFAULT_N_MAX
+
+EIGENVALUE_SHARE = Fraction(1, 2)
 
 
 class PrivateCovariance(SecondMomentEstimator):
@@ -28,7 +33,7 @@ class PrivateCovariance(SecondMomentEstimator):
     epsilon : float
         Privacy budget, > 0.
     delta : float, default 0.0
-        0 asks for pure privacy and two-sided Wishart noise; more allows the smaller Gaussian noise.
+        0 asks for pure privacy; more allows Gaussian noise, which is smaller.
     rank : int or None, default None
         Rank of `covariance_`; None keeps every direction of positive variance.
     center : None, vector or "private", default None
@@ -36,6 +41,16 @@ class PrivateCovariance(SecondMomentEstimator):
         privately with 10 % of the budget.
     center_norm : float or None, default None
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
+    mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
+        "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
+        result itself (delta = 0, idealized numerics); it is better only where the signal is weak, epsilon times the
+        eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+    field : "real" or "complex", default "real"
+        Of the result; "complex" takes complex rows as well.
+    strategy : "auto", "joint" or "sequential", default "auto"
+        How the exponential mechanism draws several directions: all at once, or one after the other with a part of
+        epsilon each. "joint" is more accurate, but for more than 100 columns some data take hours, so that "auto" then
+        takes "sequential".
     neighbors : "replace" or "add_remove", default "replace"
         Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case the number
         of rows is secret as well, and 2 % of the budget buy a noisy one.
@@ -58,7 +73,8 @@ class PrivateCovariance(SecondMomentEstimator):
     eigenvalues_ : ndarray of shape (n_features,) or (rank,)
         Those of `covariance_`, in falling order.
     released_ : ndarray of shape (n_features, n_features)
-        The same before the projection: noise of mean zero, so averages of several are unbiased.
+        The same before the projection: noise of mean zero, so averages of several are unbiased. With
+        mechanism="exponential", the matrix that was drawn, or its real part.
     center_ : ndarray of shape (n_features,)
         What was subtracted.
     n_ : int
@@ -70,6 +86,7 @@ class PrivateCovariance(SecondMomentEstimator):
     See Also
     --------
     PrivatePCA : the top eigenvectors only, from the same release.
+    PrivateLowRank : the sum instead of the mean, and public eigenvalues.
 
     Examples
     --------
@@ -94,6 +111,9 @@ class PrivateCovariance(SecondMomentEstimator):
         rank: int | None = None,
         center: Any = None,
         center_norm: float | None = None,
+        mechanism: str = "auto",
+        field: str = "real",
+        strategy: str = "auto",
         neighbors: str = "replace",
         n_max: int = DEFAULT_N_MAX,
         ledger: Any = None,
@@ -107,12 +127,18 @@ class PrivateCovariance(SecondMomentEstimator):
         self.rank = rank
         self.center = center
         self.center_norm = center_norm
+        self.mechanism = mechanism
+        self.field = field
+        self.strategy = strategy
         self.neighbors = neighbors
         self.n_max = n_max
         self.ledger = ledger
         self.random_state = random_state
         self.engine = engine
         self.verbose = verbose
+
+    def _spectrum(self, n_features: int) -> Spectrum:
+        return Spectrum(n_features if self.rank is None else self.rank, share=EIGENVALUE_SHARE)
 
     def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
         if self.rank is not None and self.rank > n_features:
@@ -122,7 +148,10 @@ class PrivateCovariance(SecondMomentEstimator):
 
     def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
         released = self._release(releases, noise, total)  # bound and release
-        matrix = released.matrix / released.n_samples  # post-process
+        total_matrix = released.matrix  # post-process
+        if isinstance(total_matrix, OrbitSample):
+            total_matrix = total_matrix.matrix()
+        matrix = total_matrix / released.n_samples
         covariance, eigenvalues = project_psd(matrix, self.rank)
         return {
             "covariance_": covariance,

@@ -1,21 +1,22 @@
-"""Private principal component analysis from one noisy second-moment matrix.
+"""Private principal component analysis from one noisy second-moment matrix, or by one draw of the components.
 
-Statistic  A = sum over rows of (x - c)(x - c)^T, rows shortened to |x - c| <= row_norm.
-Release    A + symmetric Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0).
+Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to |x - c| <= row_norm.
+Release    A + Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0); or, with mechanism="exponential", a
+           projection P of rank n_components with density exp(rate <A, P>).
 Post       the top eigenvectors.
-Privacy    docs/privacy/second_moment.md, Theorem 1.
+Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 5.
 """
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushrank.base import ClassNamePrefixFeaturesOutMixin, Param, TransformerMixin
-from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases
+from hushrank.estimators.orbit_release import OrbitSample
+from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases, Spectrum
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.spectral import top_eigenpairs
+from hushrank.linalg.spectral import Matrix, top_eigenpairs
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.parameters import DEFAULT_N_MAX
 
@@ -33,12 +34,22 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     epsilon : float
         Privacy budget, > 0.
     delta : float, default 0.0
-        0 asks for pure privacy and two-sided Wishart noise; more allows the smaller Gaussian noise.
+        0 asks for pure privacy; more allows Gaussian noise, which is smaller.
     center : None, vector or "private", default None
         What is subtracted from every row: nothing (components of the second moment), a public vector, or a mean
         that is estimated privately with 10 % of the budget.
     center_norm : float or None, default None
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
+    mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
+        "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
+        result itself (delta = 0, idealized numerics); it is better only where the signal is weak, epsilon times the
+        eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+    field : "real" or "complex", default "real"
+        Of the result; "complex" takes complex rows as well.
+    strategy : "auto", "joint" or "sequential", default "auto"
+        How the exponential mechanism draws several directions: all at once, or one after the other with a part of
+        epsilon each. "joint" is more accurate, but for more than 100 columns some data take hours, so that "auto" then
+        takes "sequential".
     neighbors : "replace" or "add_remove", default "replace"
         Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case the number
         of rows is secret as well, and 2 % of the budget buy a noisy one.
@@ -57,15 +68,17 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal rows in falling order of variance; the entry of largest magnitude in each is positive.
+        Orthonormal rows in falling order of released variance; the entry of largest magnitude in each is positive. With
+        mechanism="exponential" their span is released and not their variances: a joint draw has no order by variance.
     explained_variance_ : ndarray of shape (n_components,)
-        Released variance along each component, never below 0.
+        Released variance along each component, never below 0. Not with mechanism="exponential".
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The same over the released total variance.
+        The same over the released total variance. Not with mechanism="exponential".
     center_ : ndarray of shape (n_features,)
         What `transform` subtracts.
     n_ : int
-        Number of rows under "replace", where it is public; a noisy count under "add_remove".
+        Number of rows under "replace", where it is public; a noisy count under "add_remove". Not with
+        mechanism="exponential", which has no use for it.
     privacy_ : Guarantee
         What this fit promises; print it.
     n_features_in_, feature_names_in_ : the columns of the data
@@ -73,6 +86,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     See Also
     --------
     PrivateCovariance : the whole matrix.
+    PrivateLowRank : directions and eigenvalues of the sum.
 
     Examples
     --------
@@ -84,7 +98,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     (True, 'exact')
     """
 
-    _learns = ("components_", "explained_variance_", "explained_variance_ratio_", "center_", "n_")
     _params: ClassVar[Mapping[str, Param]] = {"n_components": Param(int, minimum=1), **SecondMomentEstimator._params}
 
     def __init__(
@@ -96,6 +109,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         delta: float = 0.0,
         center: Any = None,
         center_norm: float | None = None,
+        mechanism: str = "auto",
+        field: str = "real",
+        strategy: str = "auto",
         neighbors: str = "replace",
         n_max: int = DEFAULT_N_MAX,
         ledger: Any = None,
@@ -109,12 +125,28 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         self.delta = delta
         self.center = center
         self.center_norm = center_norm
+        self.mechanism = mechanism
+        self.field = field
+        self.strategy = strategy
         self.neighbors = neighbors
         self.n_max = n_max
         self.ledger = ledger
         self.random_state = random_state
         self.engine = engine
         self.verbose = verbose
+
+    @property
+    def _learns(self) -> tuple[str, ...]:
+        if self._is_exponential:
+            return ("components_", "center_")
+        return ("components_", "explained_variance_", "explained_variance_ratio_", "center_", "n_")
+
+    @property
+    def _needs_count(self) -> bool:
+        return not self._is_exponential
+
+    def _spectrum(self, n_features: int) -> Spectrum:
+        return Spectrum(self.n_components, levels=np.ones(self.n_components))
 
     def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
         if self.n_components > n_features:
@@ -124,10 +156,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
 
     def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
         released = self._release(releases, noise, total)  # bound and release
+        if isinstance(released.matrix, OrbitSample):
+            return {"components_": released.matrix.vectors, "center_": released.center}
         values, components = top_eigenpairs(released.matrix, self.n_components)  # post-process
         variances = np.maximum(values, 0.0) / released.n_samples
         # The trace has little noise, but may come out below the variances that were found, or below zero.
-        whole = max(float(np.trace(released.matrix)) / released.n_samples, float(variances.sum()), np.finfo(float).tiny)
+        whole = max(
+            float(np.trace(released.matrix).real) / released.n_samples, float(variances.sum()), np.finfo(float).tiny
+        )
         return {
             "components_": components,
             "explained_variance_": variances,
@@ -136,18 +172,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
             "n_": released.n_samples,
         }
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Matrix:
         """Coordinates of rows along the components.
 
         They are about the people in `X`, one line each, and no part of the private release.
         """
         new = self._check_new_rows(X)
-        return np.asarray(new @ self.components_.T - self.center_ @ self.components_.T)
+        directions = self.components_.conj().T
+        return np.asarray(new @ directions - self.center_ @ directions)
 
-    def inverse_transform(self, scores: Any) -> NDArray[np.float64]:
+    def inverse_transform(self, scores: Any) -> Matrix:
         """Rows from their coordinates."""
         self._learned()
-        return np.asarray(np.asarray(scores, np.float64) @ self.components_ + self.center_)
+        return np.asarray(np.asarray(scores, self.components_.dtype) @ self.components_ + self.center_)
 
     @property
     def _n_features_out(self) -> int:

@@ -1,14 +1,16 @@
-"""The releases that private PCA and private covariance share: a count, a center, and a second moment around it.
+"""The releases that private PCA, covariance and low-rank approximation share: a count, a center, a second moment.
 
-Statistic  A = sum over rows of (x - c)(x - c)^T, rows shortened to |x - c| <= row_norm, c public or released before.
-Release    1 under add_remove, the number of rows: 2 % of the budget;
+Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to |x - c| <= row_norm, c public or released before.
+Release    1 under add_remove, the number of rows where it is needed: 2 % of the budget;
            2 with center="private", the sum of the rows shortened to |x| <= center_norm: 10 % of the budget;
-           3 A, with the rest: GOE-shaped Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0).
-Privacy    docs/privacy/second_moment.md, Theorem 1.
+           3 with the rest, by `mechanism`: A with Gaussian or two-sided Wishart noise, or a matrix drawn with
+             density exp(rate <A, H>) (`orbit_release`).
+Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 5.
 """
 
 import logging
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,14 +21,17 @@ from numpy.typing import NDArray
 
 from hushrank.base import Param, PrivateEstimator
 from hushrank.engine.rows import Rows
+from hushrank.estimators.forecasts import draw_forecast, noise_edge, signal_threshold
+from hushrank.estimators.orbit_release import OrbitReleases, OrbitSample, plan_orbit, release_orbit
+from hushrank.estimators.sums import join_words, shorten, sum_complex_rows, sum_products, sum_rows, sum_wide_products
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.lattice import integer_gram, integer_sum, integer_sum_l1, new_tally
+from hushrank.linalg.spectral import Matrix
 from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.counts import release_counts
+from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice, release_gram
-from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
-from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice, release_vector, vector_lattice
+from hushrank.privacy.mechanisms.vector import VectorLattice, release_vector, vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.planning import Step, counts_step, gram_step, vector_step
 from hushrank.privacy.shares import split_budget
@@ -35,6 +40,8 @@ from hushrank.validation import check_vector
 FloatArray = NDArray[np.float64]
 
 COUNT_SHARE, CENTER_SHARE = Fraction(2, 100), Fraction(10, 100)
+MECHANISMS = ("auto", "gaussian", "wishart", "exponential")
+STRATEGIES = ("auto", "joint", "sequential")
 
 log = logging.getLogger("hushrank")
 
@@ -47,88 +54,77 @@ class SecondMomentReleases:
     n_features: int
     count: Event | None
     center: VectorLattice | None
-    gram: GramLattice
+    matrix: GramLattice | OrbitReleases
     public_center: FloatArray | None
 
     def steps(self) -> tuple[Step, ...]:
         """The releases in the order of their execution."""
-        steps = [gram_step("second moment", self.gram, self.n_features)]
-        if self.center is not None:
-            steps.insert(0, vector_step("sum of rows, for the center", self.center))
+        steps = []
         if self.count is not None:
-            steps.insert(0, counts_step("number of rows", 1, self.count, self.neighbors))
-        return tuple(steps)
+            steps.append(counts_step("number of rows", 1, self.count, self.neighbors))
+        if self.center is not None:
+            steps.append(vector_step("sum of rows, for the center", self.center))
+        if isinstance(self.matrix, OrbitReleases):
+            return (*steps, *self.matrix.steps())
+        return (*steps, gram_step("second moment", self.matrix, self.n_features))
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """What an orbit estimator asks for: the rank, public eigenvalues, or the share of the budget for private ones."""
+
+    rank: int
+    levels: FloatArray | None = None
+    share: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class SecondMoment:
     """What was released: everything computed from it is post-processing."""
 
-    matrix: FloatArray  # A + noise
-    n_samples: int  # exact under replace, where it is public; a noisy count of at least 1 under add_remove
-    center: FloatArray
+    matrix: Matrix | OrbitSample  # A + noise, or a draw
+    count: int | None  # exact under replace, where it is public; noisy, at least 1, or None under add_remove
+    center: Matrix
 
-
-def sum_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
-    """Kernel: sum of the rows as lattice integers, and the tally of rows."""
-    tally = new_tally()
-    if isinstance(lattice, GaussianLattice):
-        return integer_sum(block, lattice.norm_bound, lattice.squared_bound, tally=tally), tally
-    return integer_sum_l1(block, lattice.norm_bound, lattice.l1_bound, tally=tally), tally
-
-
-def sum_products(block: Any, state: tuple[FloatArray | None, GramLattice]) -> tuple[Any, Any]:
-    """Kernel: Gram matrix of the centered rows as lattice integers, and the tally of rows."""
-    center, lattice = state
-    tally = new_tally()
-    if center is not None:
-        with np.errstate(all="ignore"):  # values are never an error: what overflows becomes a row of zeros
-            block = np.subtract(block, center, dtype=np.float64)
-    return integer_gram(block, lattice.row_norm, lattice.squared_bound, tally=tally), tally
-
-
-def shorten(vector: FloatArray, bound: float) -> FloatArray:
-    """The vector, or the multiple of it that has norm `bound` if it is longer."""
-    largest = float(np.abs(vector).max())
-    if largest == 0.0:
-        return vector
-    norm = float(np.linalg.norm(vector / largest))  # times largest; the product may overflow, this does not
-    return vector * min(1.0, bound / largest / norm)
-
-
-def noise_edge(lattice: GramLattice, n_features: int) -> float:
-    """Limit of the largest eigenvalue of the noise matrix as the number of columns grows.
-
-    2 sqrt(d) deviations for the GOE; for C (W1 - W2), a difference of two free Poisson laws, C d times the root of
-    (11 + 5 sqrt 5) / 2 (the edge of the tetilla law).
-    """
-    if isinstance(lattice, SymmetricLattice):
-        return 2.0 * lattice.scale * math.sqrt(n_features)
-    return math.sqrt((11 + 5 * math.sqrt(5)) / 2) * lattice.scale * n_features
-
-
-def signal_threshold(lattice: GramLattice, n_features: int) -> float:
-    """Eigenvalue of A above which its eigenvector shows in that of A + noise, as the number of columns grows.
-
-    1 / G(edge) with the Cauchy transform G of the limit law: sqrt(d) deviations for the GOE, C d / sqrt(sqrt 5 - 2) for
-    two-sided Wishart noise (Benaych-Georges and Nadakuditi 2011, Theorem 2.1).
-    """
-    if isinstance(lattice, SymmetricLattice):
-        return lattice.scale * math.sqrt(n_features)
-    return lattice.scale * n_features / math.sqrt(math.sqrt(5) - 2)
+    @property
+    def n_samples(self) -> int:
+        """The number of rows, for estimators that ask for it."""
+        assert self.count is not None
+        return self.count
 
 
 class SecondMomentEstimator(PrivateEstimator):
-    """Base of the estimators that see the rows through one noisy second-moment matrix only."""
+    """Base of the estimators that see the rows through one second-moment matrix only."""
 
     _params: ClassVar[Mapping[str, Param]] = {
         "row_norm": Param(float, above=0),
         "center": Param(np.ndarray, words=("private",), optional=True),
         "center_norm": Param(float, above=0, optional=True),
+        "mechanism": Param(words=MECHANISMS),
+        "field": Param(words=tuple(field.value for field in Field)),
+        "strategy": Param(words=STRATEGIES),
         "n_max": Param(int, minimum=1, maximum=2**60),
     }
 
+    @property
+    def _is_complex(self) -> bool:
+        return bool(self.field == Field.COMPLEX)
+
+    @property
+    def _is_exponential(self) -> bool:
+        return bool(self.mechanism == "exponential")
+
+    @property
+    def _needs_count(self) -> bool:
+        """Whether the number of rows enters the result."""
+        return True
+
+    @abstractmethod
+    def _spectrum(self, n_features: int) -> Spectrum:
+        """The eigenvalues of the matrix that the exponential mechanism draws."""
+
     def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
+        self._check_mechanism(budget)
         public_center = self._check_center(n_features)
         try:
             return self._plan_releases(budget, n_features, public_center)
@@ -138,16 +134,31 @@ class SecondMomentEstimator(PrivateEstimator):
 
     def _plan_releases(self, budget: Budget, n_features: int, public_center: FloatArray | None) -> SecondMomentReleases:
         relation, is_private = budget.neighbors, isinstance(self.center, str)
-        shares = {"count": COUNT_SHARE} if relation is Neighbors.ADD_REMOVE else {}
-        shares |= {"center": CENTER_SHARE} if is_private else {}
-        events = split_budget(budget, shares | {"gram": 1 - sum(shares.values(), Fraction(0))})
-        lattice = None
-        if is_private:
-            # A row within center_norm in L2 is within sqrt(d) center_norm in L1: pure noise shortens no other rows.
-            bound = self._center_norm() * (math.sqrt(n_features) if budget.is_pure else 1.0)
-            lattice = vector_lattice(bound, events["center"], relation, n_max=self.n_max)
-        gram = gram_lattice(float(self.row_norm), events["gram"], relation, n_max=self.n_max)
-        return SecondMomentReleases(relation, n_features, events.get("count"), lattice, gram, public_center)
+        counts = relation is Neighbors.ADD_REMOVE and (is_private or self._needs_count)
+        shares = ({"count": COUNT_SHARE} if counts else {}) | ({"center": CENTER_SHARE} if is_private else {})
+        rest = 1 - sum(shares.values(), Fraction(0))
+        terms: dict[str, Any] = {"field": Field(self.field), "n_max": self.n_max}
+        matrix: GramLattice | OrbitReleases
+        if self._is_exponential:
+            spectrum = self._spectrum(n_features)
+            shares |= {"eigenvalues": rest * spectrum.share} if spectrum.share else {}
+            events = split_budget(budget, shares | {"vectors": rest * (1 - spectrum.share)})
+            matrix = plan_orbit(
+                events, levels=spectrum.levels, rank=spectrum.rank,
+                strategy=self.strategy, row_norm=float(self.row_norm), neighbors=relation, n_features=n_features,
+                **terms,
+            )  # fmt: skip
+        else:
+            events = split_budget(budget, shares | {"gram": rest})
+            matrix = gram_lattice(float(self.row_norm), events["gram"], relation, **terms)
+        center = self._plan_center(events["center"], budget, n_features) if is_private else None
+        return SecondMomentReleases(relation, n_features, events.get("count"), center, matrix, public_center)
+
+    def _plan_center(self, event: Event, budget: Budget, n_features: int) -> VectorLattice:
+        # A row within center_norm in L2 is within sqrt(d) center_norm in L1: pure noise shortens no other rows.
+        numbers = n_features * (2 if self._is_complex else 1)
+        bound = self._center_norm() * (math.sqrt(numbers) if budget.is_pure else 1.0)
+        return vector_lattice(bound, event, budget.neighbors, n_max=self.n_max)
 
     def _check_rows(self, rows: Rows, releases: SecondMomentReleases) -> None:
         owner = type(self).__name__
@@ -161,32 +172,55 @@ class SecondMomentEstimator(PrivateEstimator):
         """Bound and release, in the order of `releases.steps()`."""
         count, center = None, releases.public_center
         if releases.center is not None:
-            summed, tally = total(sum_rows, releases.center)
-            count = self._count(tally, releases, noise)
-            self._report(tally, f"longer than {releases.center.norm_bound:g} for the center")
-            center = shorten(release_vector(summed, releases.center, noise) / count, self._center_norm())
-        S, tally = total(sum_products, (center, releases.gram))
+            count, center = self._release_center(releases, releases.center, noise, total)
+        plan = releases.matrix
+        if isinstance(plan, OrbitReleases):
+            *words, tally = total(sum_wide_products, (center, plan.draws))
+        else:
+            *words, tally = total(sum_products, (center, plan))
         if count is None:
             count = self._count(tally, releases, noise)
-        self._report(tally, f"longer than row_norm = {releases.gram.row_norm:g}")
-        matrix = release_gram(S, releases.gram, noise)
-        return SecondMoment(matrix, count, np.zeros(len(S)) if center is None else center)
+        self._report(tally, f"longer than row_norm = {float(self.row_norm):g}")
+        if center is None:
+            center = np.zeros(releases.n_features)
+        if isinstance(plan, OrbitReleases):
+            return SecondMoment(release_orbit(join_words(tuple(words), plan.draws), plan, noise), count, center)
+        secret: Any = words[0] if len(words) == 1 else tuple(words)
+        return SecondMoment(release_gram(secret, plan, noise), count, center)
+
+    def _release_center(
+        self, releases: SecondMomentReleases, lattice: VectorLattice, noise: NoiseSource, total: Callable[..., Any]
+    ) -> tuple[int, Matrix]:
+        """The number of rows and their mean, moved into the ball of radius center_norm."""
+        summed, tally = total(sum_complex_rows if self._is_complex else sum_rows, lattice)
+        count = self._count(tally, releases, noise)
+        assert count is not None  # a private center plans for it
+        self._report(tally, f"longer than {lattice.norm_bound:g} for the center")
+        mean = release_vector(summed, lattice, noise) / count
+        if self._is_complex:
+            half = len(mean) // 2
+            return count, shorten(mean[:half] + 1j * mean[half:], self._center_norm())
+        return count, shorten(mean, self._center_norm())
 
     def _forecast(self, releases: SecondMomentReleases, n_samples: int, n_features: int) -> dict[str, float]:
         if releases.neighbors is Neighbors.REPLACE:
             self._check_count(n_samples)
-        edge, threshold = (f(releases.gram, n_features) / n_samples for f in (noise_edge, signal_threshold))
+        if isinstance(releases.matrix, OrbitReleases):
+            return draw_forecast(releases.matrix, n_samples, n_features)
+        edge, threshold = (f(releases.matrix, n_features) / n_samples for f in (noise_edge, signal_threshold))
         return {
             "spectral error of the covariance": edge,
-            "the same over row_norm^2": edge / releases.gram.row_norm**2,
+            "the same over row_norm^2": edge / self.row_norm**2,
             "variance a direction needs to show": threshold,
         }
 
-    def _count(self, tally: Any, releases: SecondMomentReleases, noise: NoiseSource) -> int:
-        """Number of rows: public under replace, released with noise under add_remove."""
-        if releases.count is None:
+    def _count(self, tally: Any, releases: SecondMomentReleases, noise: NoiseSource) -> int | None:
+        """Number of rows: public under replace, released with noise under add_remove if anything needs it."""
+        if releases.neighbors is Neighbors.REPLACE:
             self._check_count(int(tally[0]))
             return int(tally[0])
+        if releases.count is None:
+            return None
         return max(1, int(release_counts(tally[:1], releases.count, noise, releases.neighbors)[0]))
 
     def _check_count(self, n_samples: int) -> None:
@@ -197,6 +231,16 @@ class SecondMomentEstimator(PrivateEstimator):
             raise InvalidParameter(owner, "X", requirement, "Found array with 0 sample(s)")
         if n_samples > self.n_max:
             raise InvalidParameter(owner, "n_max", f"at least the number of rows, {n_samples}", self.n_max)
+
+    def _check_mechanism(self, budget: Budget) -> None:
+        """Refuse a mechanism that does not fit delta, and options of another mechanism."""
+        owner, needs_delta = type(self).__name__, {"gaussian": True, "wishart": False, "exponential": False}
+        if needs_delta.get(self.mechanism, not budget.is_pure) == budget.is_pure:
+            requirement = "> 0 for Gaussian noise" if budget.is_pure else f"0 for mechanism={self.mechanism!r}"
+            raise InvalidParameter(owner, "delta", requirement, self.delta)
+        if self.strategy != "auto" and not self._is_exponential:
+            requirement = "'auto' unless mechanism='exponential', which it serves"
+            raise InvalidParameter(owner, "strategy", requirement, self.strategy)
 
     def _check_center(self, n_features: int) -> FloatArray | None:
         """A copy of the public center, if there is one."""

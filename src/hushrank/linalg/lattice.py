@@ -1,4 +1,4 @@
-"""Exact sums over people: integer Gram matrices, totals and histograms.
+"""Exact sums over people: integer Gram matrices and totals.
 
 Every contribution is an integer (`hushrank.linalg.quantize`), so a sum has the same bits for any order of the
 rows, any size of the blocks, any number of threads and any split into parts that are added later. Matrix products
@@ -7,6 +7,7 @@ come from the float64 BLAS: a block holds so few rows that every partial sum is 
 """
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -33,7 +34,6 @@ __all__ = [
     "check_integer_products",
     "integer_gram",
     "integer_gram_complex",
-    "integer_histogram",
     "integer_sum",
     "integer_sum_l1",
     "new_tally",
@@ -83,7 +83,7 @@ def integer_gram(
            [ 0, 25]])
     """
     rows = check_rows(X, "X", "integer_gram", kinds="biuf")
-    return _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram", tally)
+    return _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram", tally, rows.shape[1])
 
 
 def integer_gram_complex(
@@ -91,19 +91,23 @@ def integer_gram_complex(
     norm_bound: float,
     squared_bound: int,
     rows_per_block: int = ROWS_PER_BLOCK,
+    *,
+    tally: IntegerArray | None = None,
 ) -> tuple[IntegerArray, IntegerArray]:
     """Sum of y y^* over complex quantized rows: entry (j, k) is the sum of y_j conj(y_k).
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Complex rows; the other parameters are those of `integer_gram`.
+        Complex rows, or real ones: a row has the same bits as one with imaginary parts of zero.
     norm_bound : float
         Euclidean norm to which longer rows are shortened.
     squared_bound : int
         Largest squared norm of an integer row, between 1 and 2^48.
     rows_per_block : int
         Most rows quantized and multiplied at a time.
+    tally : ndarray of shape (3,), optional
+        As for `integer_gram`.
 
     Returns
     -------
@@ -117,10 +121,10 @@ def integer_gram_complex(
            [ 0, 16]]), array([[  0, -12],
            [ 12,   0]]))
     """
-    rows = check_rows(X, "X", "integer_gram_complex", kinds="c")
-    joint = _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram_complex")
-    # Rows (a, b) of y = a + ib: Re y y^* = a a^T + b b^T, Im y y^* = b a^T - a b^T.
+    rows = check_rows(X, "X", "integer_gram_complex")
     d = rows.shape[1]
+    joint = _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram_complex", tally, 2 * d)
+    # Rows (a, b) of y = a + ib: Re y y^* = a a^T + b b^T, Im y y^* = b a^T - a b^T.
     return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
 
 
@@ -195,36 +199,6 @@ def integer_sum_l1(
     return _sum_rows(rows, check_norm_bound(norm_bound, owner), l1_bound, 1, False, tally)
 
 
-def integer_histogram(values: ArrayLike, grid: ArrayLike) -> IntegerArray:
-    """Count the values in each cell between neighboring grid points.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_samples,)
-        Real numbers; those that are not finite are counted as well, NaN in the last cell.
-    grid : array-like of shape (n_points,)
-        Finite, strictly increasing.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_points + 1,)
-        Entry j counts the values v with grid[j - 1] < v <= grid[j]; entry 0 those up to grid[0], the last entry
-        those above grid[-1].
-
-    Examples
-    --------
-    >>> integer_histogram([0.0, 0.5, 1.0, 7.0, float("nan")], grid=[0.0, 1.0])
-    array([1, 2, 2])
-    """
-    owner = "integer_histogram"
-    points = _check_vector(grid, "grid", owner).astype(np.float64)
-    if not (points.size and np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
-        shown = np.array2string(points, threshold=6, separator=", ")
-        raise ValueError(f"grid of {owner} must be finite, strictly increasing and not empty; got {shown}.")
-    cells = np.searchsorted(points, _check_vector(values, "values", owner), side="left")  # NaN sorts last
-    return np.bincount(cells, minlength=points.size + 1).astype(np.int64, copy=False)
-
-
 @cache
 def check_integer_products() -> None:
     """Raise RuntimeError unless the BLAS multiplies integer matrices exactly up to totals of 2^53.
@@ -248,24 +222,39 @@ def _sum_products(
     squared_bound: int,
     rows_per_block: int,
     owner: str,
-    tally: IntegerArray | None = None,
+    tally: IntegerArray | None,
+    width: int,
 ) -> IntegerArray:
-    """Sum of y y^T over quantized rows y, complex rows as (real parts, imaginary parts)."""
+    """Sum of y y^T over quantized rows y of `width` numbers, complex rows as (real parts, imaginary parts)."""
     norm_bound = check_norm_bound(norm_bound, owner)
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
     rows_per_block = check_integer(rows_per_block, "rows_per_block", owner, LARGEST_BOUND)
     check_integer_products()
     # |sum of y_j y_k| <= rows * squared_bound <= 2^53 for every partial sum of a product.
     rows = min(rows_per_block, _EXACT_IN_FLOAT // squared_bound, max(X.shape[0], 1))
-    width = row_width(X)
     quantized, product = np.empty((rows, width)), np.empty((width, width))
     total, counts = np.zeros((width, width), np.int64), new_tally() if tally is None else tally
-    for _, block in row_blocks(X, rows):
+    for block in _wide_blocks(X, rows, width):
         Y = quantized[: len(block)]
         quantize_block(block, norm_bound, float(squared_bound), 2, Y, counts)
         _multiply(Y, product)
         _add_integers(product, total)
     return total
+
+
+def _wide_blocks(X: NDArray[Any], rows_per_block: int, width: int) -> Iterator[FloatArray]:
+    """Blocks of rows of `width` numbers: shorter ones, real among complex rows, are continued with zeros.
+
+    The quantizer must see the zeros: the length of a row decides in which order its squares are added. Whether the
+    rows of other people are stored as real or as complex numbers must not change the bits of a row.
+    """
+    if row_width(X) == width:
+        yield from (block for _, block in row_blocks(X, rows_per_block))
+        return
+    buffer = np.zeros((min(rows_per_block, len(X)), width))
+    for _, block in row_blocks(X, rows_per_block):
+        buffer[: len(block), : block.shape[1]] = block
+        yield buffer[: len(block)]
 
 
 def _multiply(Y: FloatArray, product: FloatArray) -> None:
@@ -300,12 +289,3 @@ def _add_rows(Y: FloatArray, total: IntegerArray) -> None:
     for i in range(Y.shape[0]):
         for j in range(Y.shape[1]):
             total[j] += np.int64(Y[i, j])
-
-
-def _check_vector(values: ArrayLike, name: str, owner: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf" or array.ndim != 1:
-        raise ValueError(
-            f"{name} of {owner} must be a vector of real numbers; got {array.dtype} of shape {array.shape}."
-        )
-    return array

@@ -1,5 +1,7 @@
 """Eigenvectors with a sign rule, and the nearest positive semidefinite matrix."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -7,17 +9,35 @@ from scipy.linalg import eigh
 from hushrank.linalg.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
+Matrix = NDArray[Any]  # float64 or complex128
 
 
-def top_eigenpairs(A: FloatArray, n_components: int) -> tuple[FloatArray, FloatArray]:
-    """Largest eigenvalues of a symmetric matrix, in falling order, and their eigenvectors as rows.
+def eigenbasis(A: Matrix) -> tuple[FloatArray, Matrix]:
+    """All eigenvalues of a symmetric or Hermitian matrix, in falling order, and their eigenvectors as columns.
+
+    Computed with one BLAS thread, as in `top_eigenpairs`; signs and phases are those of LAPACK.
+
+    Examples
+    --------
+    >>> values, vectors = eigenbasis(np.array([[2.0, 0.0], [0.0, 5.0]]))
+    >>> values, np.abs(vectors)
+    (array([5., 2.]), array([[0., 1.],
+           [1., 0.]]))
+    """
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(A)
+    return values[::-1].copy(), vectors[:, ::-1]
+
+
+def top_eigenpairs(A: Matrix, n_components: int) -> tuple[FloatArray, Matrix]:
+    """Largest eigenvalues of a symmetric or Hermitian matrix, in falling order, and their eigenvectors as rows.
 
     Computed with one BLAS thread: the bits do not depend on how many there are.
 
     Parameters
     ----------
     A : ndarray of shape (n_features, n_features)
-        Symmetric; the lower triangle is read.
+        Symmetric or Hermitian; the lower triangle is read.
     n_components : int
         Between 1 and n_features.
 
@@ -25,7 +45,8 @@ def top_eigenpairs(A: FloatArray, n_components: int) -> tuple[FloatArray, FloatA
     -------
     eigenvalues : ndarray of shape (n_components,)
     eigenvectors : ndarray of shape (n_components, n_features)
-        Orthonormal rows; the entry of largest magnitude in each is positive.
+        Orthonormal rows; the entry of largest magnitude in each is positive. Of complex rows v the eigenvectors are
+        the columns v^T, not v^*.
 
     Examples
     --------
@@ -41,10 +62,10 @@ def top_eigenpairs(A: FloatArray, n_components: int) -> tuple[FloatArray, FloatA
             values, vectors = values[d - n_components :], vectors[:, d - n_components :]
         else:
             values, vectors = eigh(A, subset_by_index=[d - n_components, d - 1], check_finite=False)
-    return values[::-1].copy(), _fix_signs(vectors[:, ::-1].T)
+    return values[::-1].copy(), fix_signs(vectors[:, ::-1].T)
 
 
-def project_psd(A: FloatArray, rank: int | None = None) -> tuple[FloatArray, FloatArray]:
+def project_psd(A: Matrix, rank: int | None = None) -> tuple[Matrix, FloatArray]:
     """Nearest positive semidefinite matrix of rank at most `rank`, and its eigenvalues in falling order.
 
     Nearest in every norm that depends on singular values only: negative eigenvalues are set to zero and the
@@ -53,14 +74,14 @@ def project_psd(A: FloatArray, rank: int | None = None) -> tuple[FloatArray, Flo
     Parameters
     ----------
     A : ndarray of shape (n_features, n_features)
-        Symmetric.
+        Symmetric or Hermitian.
     rank : int or None, default None
         None keeps every positive eigenvalue.
 
     Returns
     -------
     projection : ndarray of shape (n_features, n_features)
-        Exactly symmetric.
+        Exactly symmetric or Hermitian.
     eigenvalues : ndarray of shape (rank or n_features,)
 
     Examples
@@ -71,12 +92,27 @@ def project_psd(A: FloatArray, rank: int | None = None) -> tuple[FloatArray, Flo
     """
     values, vectors = top_eigenpairs(A, len(A) if rank is None else rank)
     values = np.maximum(values, 0.0)
-    roots = vectors * np.sqrt(values)[:, np.newaxis]
+    return gram_of_columns((vectors * np.sqrt(values)[:, np.newaxis]).T), values
+
+
+def gram_of_columns(F: Matrix) -> Matrix:
+    """F F^*, exactly symmetric or Hermitian."""
     with one_blas_thread():
-        return roots.T @ roots, values
+        if not np.iscomplexobj(F):
+            symmetric: Matrix = F @ F.T
+            return symmetric
+        product = F @ F.conj().T
+    hermitian: Matrix = (product + product.conj().T) / 2
+    return hermitian
 
 
-def _fix_signs(vectors: FloatArray) -> FloatArray:
-    """Rows with the sign that makes their entry of largest magnitude positive."""
-    largest = np.abs(vectors).argmax(axis=1)
-    return vectors * np.where(vectors[np.arange(len(vectors)), largest] < 0, -1.0, 1.0)[:, np.newaxis]
+def fix_signs(vectors: Matrix) -> Matrix:
+    """Rows times the sign, or phase, that makes their entry of largest magnitude positive."""
+    where = np.arange(len(vectors)), np.abs(vectors).argmax(axis=1)
+    largest = vectors[where]
+    if not np.iscomplexobj(vectors):
+        signed: Matrix = vectors * np.where(largest < 0, -1.0, 1.0)[:, np.newaxis]
+        return signed
+    turned: Matrix = vectors * (largest.conj() / np.abs(largest))[:, np.newaxis]
+    turned[where] = np.abs(largest)
+    return turned

@@ -12,6 +12,8 @@ from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Event, Gaussian, to_dict, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
+from hushrank.privacy.mechanisms.exponential import ScoreLattice
+from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -33,12 +35,15 @@ class Step:
         What will be executed and logged.
     scales : dict of str to float
         Noise scales in the units of the data.
+    numerics : "exact" or "idealized"
+        Whether the arithmetic of the release is covered by the guarantee.
     """
 
     name: str
     mechanism: str
     event: Event
     scales: dict[str, float]
+    numerics: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe description."""
@@ -47,6 +52,7 @@ class Step:
             "mechanism": self.mechanism,
             "event": to_dict(self.event),
             "scales": dict(self.scales),
+            "numerics": self.numerics,
         }
 
 
@@ -104,9 +110,10 @@ _WIDTH = 46
 
 
 def make_plan(budget: Budget, *steps: Step) -> Plan:
-    """The plan of these releases, all with exact arithmetic, and what they give together."""
+    """The plan of these releases, and what they give together: exact where the arithmetic of every step is."""
     event = together(step.event for step in steps)
-    return Plan(steps, accountant.guarantee(event, budget, numerics="exact"))
+    numerics = "exact" if all(step.numerics == "exact" for step in steps) else "idealized"
+    return Plan(steps, accountant.guarantee(event, budget, numerics=numerics))
 
 
 def plan_vector(budget: Budget, norm_bound: float, *, nonnegative: bool = False, n_max: int = DEFAULT_N_MAX) -> Plan:
@@ -130,18 +137,34 @@ def plan_gram(budget: Budget, row_norm: float, n_features: int, *, n_max: int = 
 
 
 def gram_step(name: str, lattice: GramLattice, n_features: int) -> Step:
-    """The release of a second moment of real rows on `lattice`."""
+    """The release of a second moment of real or complex rows on `lattice`."""
+    is_real = lattice.field is Field.REAL
     if isinstance(lattice, SymmetricLattice):
-        off_diagonal, mechanism, extra = lattice.scale, "symmetric Gaussian noise (GOE-shaped)", {}
+        mechanism = "symmetric Gaussian noise (GOE-shaped)" if is_real else "Hermitian Gaussian noise (GUE-shaped)"
+        off_diagonal, extra = lattice.scale, {}
     else:
-        off_diagonal, mechanism = lattice.entry_deviation(n_features), "two-sided Wishart noise"
-        extra = {"Wishart scale C": lattice.scale}
+        mechanism = "two-sided Wishart noise" if is_real else "complex two-sided Wishart noise"
+        off_diagonal, extra = lattice.entry_deviation(n_features), {"Wishart scale C": lattice.scale}
+    # Real and imaginary parts have the same deviation; diagonal entries are real.
+    off_name = "standard deviation off the diagonal" if is_real else "deviation of the real part off the diagonal"
     scales = {
-        "standard deviation off the diagonal": off_diagonal,
+        off_name: off_diagonal,
         "standard deviation on the diagonal": 2**0.5 * off_diagonal,
         **extra,
     }
     return Step(name, mechanism, lattice.event, scales)
+
+
+def eigenvalues_step(name: str, lattice: ScoreLattice, n_values: int) -> Step:
+    """The release of eigenvalues of a second moment."""
+    scales = {"Laplace scale of an eigenvalue": lattice.laplace_scale(n_values)}
+    return Step(name, "Laplace noise, L1 sensitivity", lattice.event, scales, "idealized")
+
+
+def draw_step(name: str, mechanism: str, lattice: ScoreLattice, rank: int) -> Step:
+    """Draws of the exponential mechanism with score <M, H>, H a projection of this rank or a multiple of one."""
+    scales = {"temperature 1/c of the score": 1.0 / lattice.rate([1.0] * rank)}
+    return Step(name, mechanism, lattice.event, scales, "idealized")
 
 
 def plan_counts(budget: Budget, n_cells: int, *, max_cells: int = 1) -> Plan:

@@ -15,8 +15,8 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms import wishart
+from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.wishart import (
-    Field,
     release_wishart,
     second_moment_nuclear_sensitivity,
     wishart_lattice,

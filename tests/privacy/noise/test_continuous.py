@@ -5,14 +5,15 @@ import pytest
 from scipy import stats
 
 from hushrank.privacy.noise import continuous
-from hushrank.privacy.noise.continuous import exponentials, normals, phases, uniforms
+from hushrank.privacy.noise.continuous import exponentials, laplaces, normals, phases, uniforms
 from hushrank.privacy.noise.deviates import RareDraw
 from hushrank.privacy.noise.keystream import Keystream
 from support import FALSE_ALARM, assert_plausible
 
 
 @pytest.mark.parametrize(
-    ("draw", "law"), [(uniforms, stats.uniform), (normals, stats.norm), (exponentials, stats.expon)]
+    ("draw", "law"),
+    [(uniforms, stats.uniform), (normals, stats.norm), (exponentials, stats.expon), (laplaces, stats.laplace)],
 )
 def test_laws_are_accepted_and_wrong_scales_are_not(draw, law):
     sample = draw((100, 1000), Keystream())

@@ -9,7 +9,6 @@ Privacy    docs/privacy/wishart.md, Theorem 1: pure epsilon with C = row_norm^2 
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
+from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
 from hushrank.privacy.mechanisms.scales import check_lattice, lattice_bits
 from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.bilinear import round_bilinear
@@ -32,13 +32,6 @@ from hushrank.privacy.rational import floor_log2
 _ROW_BITS = 18
 _SCALE_BITS = 42  # noise scale on the data's lattice: 2^20 times smaller than the largest total
 _MULTIPLIER_BITS = 20  # output lattice C / 2^20: far below the noise, and few entries need exact rounding
-
-
-class Field(StrEnum):
-    """Number field of the rows."""
-
-    REAL = "real"
-    COMPLEX = "complex"
 
 
 def second_moment_nuclear_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
@@ -111,9 +104,7 @@ def wishart_lattice(
     relation = parse_neighbors(neighbors, owner)
     if not isinstance(event, Pure) or event.bounded_range:
         raise InvalidParameter(owner, "event", "Pure(epsilon)", event)
-    if field not in list(Field):
-        raise InvalidParameter(owner, "field", '"real" or "complex"', field)
-    numbers = Field(field)
+    numbers = parse_field(field, owner)
     bits = lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
     # Small epsilons take a coarser lattice, so that the noise does not reach the end of int64.
     room = _SCALE_BITS - 1 - floor_log2(minimal_scale(1, event.epsilon, relation, numbers))
@@ -141,12 +132,7 @@ def release_wishart(
     """
     if lattice.field is Field.REAL:
         return _release_real(check_square_total(total, "release_wishart"), lattice, noise)
-    if not isinstance(total, tuple) or len(total) != 2:
-        raise InvalidParameter("release_wishart", "total", "a pair of integer matrices (real, imaginary)", type(total))
-    real, imaginary = (check_square_total(part, "release_wishart") for part in total)
-    if real.shape != imaginary.shape:
-        raise InvalidParameter("release_wishart", "total", "a pair of matrices of one shape", imaginary.shape)
-    return _release_complex(real, imaginary, lattice, noise)
+    return _release_complex(*check_hermitian_total(total, "release_wishart"), lattice, noise)
 
 
 def _release_real(secret: Integers, lattice: WishartLattice, noise: NoiseSource) -> NDArray[np.float64]:

@@ -38,6 +38,11 @@ def exponentials(shape: int | tuple[int, ...], stream: Keystream) -> Floats:
     return _floats(exponential_law(), shape, stream, signed=False)
 
 
+def laplaces(shape: int | tuple[int, ...], stream: Keystream) -> Floats:
+    """Laplace deviates of scale 1: exact deviates rounded to float64."""
+    return _floats(exponential_law(), shape, stream, signed=True)
+
+
 def _floats(law: Law, shape: int | tuple[int, ...], stream: Keystream, *, signed: bool) -> Floats:
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     values, rare = draw(law, size, stream, signed=signed)

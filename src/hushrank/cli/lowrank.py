@@ -1,0 +1,47 @@
+"""`hushrank lowrank`: private low-rank approximation of the sum of x x^T over a table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from hushrank.cli.fit import FIT_OPTIONS, run
+from hushrank.cli.options import LOW_RANK_OPTIONS
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@LOW_RANK_OPTIONS
+@FIT_OPTIONS
+def command(**arguments: Any) -> None:
+    """Private low-rank approximation of the sum of x x^T over the rows of a table.
+
+    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array (complex with
+    --field complex). Rows are shortened to --row-norm, a public bound that you choose without looking at the data.
+    Eigenvalues are part of the release, unless you give public ones.
+
+    \b
+    Examples:
+      hushrank lowrank patients.parquet --rank 5 --row-norm 1 --epsilon 1 --out low.hush
+      hushrank lowrank patients.csv --eigenvalues 1 --mechanism exponential --row-norm 1 --epsilon 0.1 --json
+    \b
+    What it will cost, before any data are read: hushrank plan lowrank --help
+    """
+    from hushrank.estimators.low_rank import PrivateLowRank
+
+    run(PrivateLowRank, describe, **arguments)
+
+
+def describe(model: Any) -> Iterator[Any]:
+    """A table of the eigenvalues."""
+    rank, d = model.components_.shape
+    table = Table(title=f"private {d} x {d} matrix of rank {rank}", title_justify="left")
+    for name in ("rank", "eigenvalue", "largest loading"):
+        table.add_column(name, justify="left" if name == "largest loading" else "right")
+    names = getattr(model, "feature_names_in_", range(d))
+    for i, (value, loadings) in enumerate(zip(model.eigenvalues_, model.components_, strict=True)):
+        j = int(abs(loadings).argmax())
+        table.add_row(str(i + 1), f"{value:.6g}", escape(f"{names[j]} ({loadings[j].real:+.3f})"))
+    yield table

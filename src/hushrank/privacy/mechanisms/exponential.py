@@ -1,0 +1,158 @@
+"""The exponential mechanism with score <M, H>, and Laplace noise on eigenvalues: pure privacy, without a noisy matrix.
+
+Statistic  M = sum over people of y y^*, |y| <= row_norm; score <M, H> of a matrix H with eigenvalues levels >= 0.
+Release    H with density proportional to exp(rate <M, H>), drawn by a sampler that the caller brings;
+           the top eigenvalues of M plus Laplace noise, where levels are not public.
+Privacy    docs/privacy/orbit.md: Lemma 1 and Theorem 2 (draw), Lemma 3 (eigenvalues), Lemma 4 (rounding).
+Numerics   "idealized": the sampler and the eigendecomposition work in floating point. What rounding can do to the
+           score is charged to epsilon; that draws lie on the grid of float64 is not (docs/limits.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Event, Pure, Repeated
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
+from hushrank.privacy.mechanisms.fields import Field, parse_field
+from hushrank.privacy.noise.continuous import laplaces
+from hushrank.privacy.noise.keystream import Keystream
+from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.parameters import DEFAULT_N_MAX, check_integer, check_real
+from hushrank.privacy.rational import float_at_least, float_at_most
+
+FloatArray = NDArray[np.float64]
+Drawn = TypeVar("Drawn")
+
+ROW_BITS = 18  # rows become integer vectors of squared norm at most 4^18
+_ROUNDOFF = Fraction(1, 2**53)
+
+
+def score_range(top_level: float, row_norm: float, neighbors: Neighbors) -> float:
+    """Width of the interval in which <M - M', H> lies between neighbors, for eigenvalues of H in [0, top_level].
+
+    Adding y y^* moves the score by y^* H y in [0, top_level row_norm^2]; replacing a row moves it by the difference of
+    two such numbers, in an interval twice as wide (orbit.md, Lemma 1).
+    """
+    return _width(neighbors) * top_level * row_norm**2
+
+
+def eigenvalues_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
+    """Largest L1 change of the eigenvalues of M between neighbors (orbit.md, Lemma 3)."""
+    return _width(neighbors) * row_norm**2
+
+
+def _width(neighbors: Neighbors) -> int:
+    return 2 if neighbors is Neighbors.REPLACE else 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreLattice:
+    """Public numbers of draws with score <M, H>, or of eigenvalues of M.
+
+    Attributes
+    ----------
+    event : Pure, or Repeated(Pure) for several draws one after the other
+    neighbors : Neighbors
+    field : Field
+        Of the rows, and of H.
+    row_norm : float
+        Bound on the L2 norm of one person's row.
+    squared_bound : int
+        Bound on the squared norm of an integer row; the quantizer checks it in integers.
+    spectral_error : float
+        What rounding may change in M, as a spectral norm, for up to n_max people; it is charged to epsilon.
+    """
+
+    event: Pure | Repeated
+    neighbors: Neighbors
+    field: Field
+    row_norm: float
+    squared_bound: int
+    spectral_error: float
+
+    @property
+    def step(self) -> float:
+        """Size of one unit of the integer total in the squared units of the data."""
+        return self.row_norm * self.row_norm / self.squared_bound
+
+    @property
+    def epsilon(self) -> float:
+        """Of one draw."""
+        part = self.event.event if isinstance(self.event, Repeated) else self.event
+        assert isinstance(part, Pure)
+        return part.epsilon
+
+    def rate(self, levels: ArrayLike) -> float:
+        """Factor of the score in the exponent of one draw, rounded down: epsilon over the range of the score."""
+        exact = [Fraction(float(level)) for level in np.atleast_1d(np.asarray(levels, np.float64))]
+        width = _width(self.neighbors) * max(exact) * Fraction(self.row_norm) ** 2
+        # Each of the two scores is off by at most sum(levels) spectral_error, to either side (Lemma 4).
+        return float_at_most(Fraction(self.epsilon) / (width + 4 * sum(exact) * Fraction(self.spectral_error)))
+
+    def laplace_scale(self, n_values: int) -> float:
+        """Scale of the noise on `n_values` eigenvalues, rounded up."""
+        sensitivity = _width(self.neighbors) * Fraction(self.row_norm) ** 2
+        return float_at_least((sensitivity + 2 * n_values * Fraction(self.spectral_error)) / Fraction(self.epsilon))
+
+
+def score_lattice(
+    row_norm: float,
+    event: Event,
+    neighbors: Neighbors | str,
+    *,
+    field: Field | str = Field.REAL,
+    n_features: int,
+    rank: int,
+    n_max: int = DEFAULT_N_MAX,
+) -> ScoreLattice:
+    """Plan draws with score <M, H> for H of this rank, or the release of as many eigenvalues; reads nothing private."""
+    owner = "score_lattice"
+    bound = check_real(row_norm, "row_norm", owner, above=0)
+    d = check_integer(n_features, "n_features", owner, minimum=1)
+    k = check_integer(rank, "rank", owner, minimum=1, maximum=d)
+    limit = check_integer(n_max, "n_max", owner, minimum=1)
+    if not isinstance(event, Pure) and not (isinstance(event, Repeated) and isinstance(event.event, Pure)):
+        raise InvalidParameter(owner, "event", "Pure(epsilon) or Repeated(Pure(epsilon), count)", event)
+    draws = event.count if isinstance(event, Repeated) else 1
+    error = rounding_error(d, limit, draws) * Fraction(bound) ** 2
+    if 16 * k * error > Fraction(bound) ** 2:
+        most = int(limit * Fraction(bound) ** 2 / (16 * k * error))
+        requirement = f"at most {most} for {d} columns and rank {k}, so that rounding costs little"
+        raise InvalidParameter(owner, "n_max", requirement, n_max)
+    relation = parse_neighbors(neighbors, owner)
+    return ScoreLattice(event, relation, parse_field(field, owner), bound, 4**ROW_BITS, float_at_least(error))
+
+
+def rounding_error(n_features: int, n_max: int, n_draws: int) -> Fraction:
+    """Spectral error of M over row_norm^2: one rounding to float64 and, for each draw, an eigendecomposition.
+
+    LAPACK states its backward error as a modest multiple of the unit roundoff times |M|; the multiple taken here is
+    8 d. Samplers that separate ties of eigenvalues do so by less than that.
+    """
+    return _ROUNDOFF * n_max * (1 + 8 * n_features * n_draws)
+
+
+def choose(
+    sampler: Callable[[float, Keystream], Drawn], levels: ArrayLike, lattice: ScoreLattice, noise: NoiseSource
+) -> Drawn | None:
+    """Draw with density exp(rate <M, H>): the sampler knows M, gets the rate, and returns a function of H alone.
+
+    None where all levels are zero, so that H is zero as well; the event is executed and logged even so.
+    """
+    stream = noise.begin(lattice.event, lattice.neighbors, numerics="idealized")
+    if not np.size(levels) or not np.max(levels) > 0:
+        return None
+    return sampler(lattice.rate(levels), stream)
+
+
+def release_eigenvalues(values: FloatArray, lattice: ScoreLattice, noise: NoiseSource) -> FloatArray:
+    """Release eigenvalues of M with Laplace noise: in falling order and never below zero."""
+    stream = noise.begin(lattice.event, lattice.neighbors, numerics="idealized")
+    noisy = values + lattice.laplace_scale(len(values)) * laplaces(len(values), stream)
+    return np.maximum(np.sort(noisy)[::-1], 0.0)

@@ -1,0 +1,224 @@
+"""The rows sampler against closed-form inverses, means, Haar moments and the other samplers."""
+
+import itertools
+import math
+import secrets
+
+import numpy as np
+import pytest
+from flint import arb
+from orbit_support import diagonal, haar_moments, hotelling_p_value, ks_p_value, moments_p_value, power_law
+from support import FALSE_ALARM, assert_plausible
+
+from hushrank.exceptions import InvalidParameter, SamplingFailed
+from hushrank.orbit import ball, coupling, rows
+from hushrank.orbit.differences import PowerSeries, divided_differences, working_bits
+from hushrank.orbit.law import OrbitLaw
+from hushrank.orbit.partition import mean_diagonal
+from hushrank.privacy.noise.keystream import Keystream
+
+
+def complex_law(tilts, levels):
+    return OrbitLaw(tilts, levels, is_complex=True)
+
+
+def draws(law, n, draw=rows.draw):
+    stream = Keystream()
+    return [draw(law, stream).factor for _ in range(n)]
+
+
+def pattern(law, key, bits=None):
+    """Rows as floats, and what else `draw_rows` returns."""
+    bits = rows.first_bits(law) if bits is None else bits
+    balls, tries, last_bits = rows.draw_rows(law, Keystream.from_key(key), bits=bits, limit=20_000)
+    return [np.array([float(x) for x in row]) for row in balls], tries, last_bits
+
+
+def uniforms(law, key):
+    """The uniform numbers of entry j of row m."""
+    words = Keystream.from_key(key).words(2 * law.dimension * law.rank).reshape(law.dimension, law.rank, 2)
+    return (2.0**64 * words[:, :, 0] + words[:, :, 1]) / 2.0**128
+
+
+# One step
+
+
+def test_rank_one_inverts_the_distribution_function():
+    law, key = power_law(6, 9.0, [1.5]), secrets.token_bytes(32)
+    [*_, x, _], _, _ = pattern(law, key)
+    with working_bits(300):
+        nodes = [arb(tilt) for tilt in law.tilts]
+        at, top = ((-nodes[-1] * arb(v)).exp() * divided_differences(nodes, arb(v))[0][0] for v in (x[0], 1.5))
+        assert float(at / top) == pytest.approx(uniforms(law, key)[5, 0], rel=1e-12)
+
+
+@pytest.mark.parametrize("levels", [[3.0, 0.5], [1.0, 1.0 - 1e-9]])
+def test_in_the_plane_the_first_row_is_a_truncated_exponential(levels):
+    law, key = complex_law([2.0, 0.5], levels), secrets.token_bytes(32)
+    [_, [x], _], _, _ = pattern(law, key)
+    share = math.expm1(1.5 * (x - levels[1])) / math.expm1(1.5 * (levels[0] - levels[1]))
+    assert share == pytest.approx(uniforms(law, key)[1, 0], rel=1e-6)
+
+
+def test_below_tied_levels_the_last_entry_is_beta():
+    """Without tilts row d - 1 of a rank-k projection has one free entry, 1 - Beta(k, d - k) or 1 - |row d of U|^2."""
+    law, key = complex_law(np.zeros(5), np.ones(2)), secrets.token_bytes(32)
+    [*_, x, _], _, _ = pattern(law, key)
+    assert x[0] == 1.0
+    # |row|^2 has density proportional to t (1 - t)^2; its tail at 1 - x_2 is F(x_2).
+    assert 4 * x[1] ** 3 - 3 * x[1] ** 4 == pytest.approx(uniforms(law, key)[4, 1], rel=1e-12)
+
+
+# Structure
+
+
+LAWS = {
+    "projection": power_law(7, 15.0, np.ones(3)),
+    "general": power_law(6, 8.0, [1.0, 0.7, 0.2]),
+    "some ties": power_law(7, 10.0, [2.0, 1.0, 1.0, 0.5]),
+    "full rank": power_law(5, 10.0, [1.0, 0.8, 0.6, 0.6, 0.1]),
+    "tied tilts": complex_law([5.0, 5.0, 2.0, 2.0, 2.0, 0.0], [1.0, 1.0, 0.4]),
+    "near ties": complex_law([5.0, 5.0 - 1e-14, 2.0, 1e-15, 0.0], [1.0, 1.0 - 1e-13, 0.4]),
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_rows_interlace_and_the_factor_has_the_levels(law):
+    drawn, _, _ = pattern(law, secrets.token_bytes(32))
+    assert [len(row) for row in drawn] == [min(m, law.rank) for m in range(law.dimension + 1)]
+    for x, y in itertools.pairwise(drawn[1:]):
+        lower = [*y, 0.0][1 : len(x) + 1]
+        assert (x <= y[: len(x)]).all() and (x >= lower).all()
+    factor = rows.draw(law, Keystream()).factor
+    assert factor.shape == (law.dimension, law.rank)
+    assert np.linalg.eigvalsh(factor.conj().T @ factor)[::-1] == pytest.approx(law.levels, abs=1e-12)
+
+
+def test_minors_have_the_rows_as_eigenvalues():
+    law, key = LAWS["some ties"], secrets.token_bytes(32)
+    drawn, _, _ = pattern(law, key)
+    factor = rows.draw(law, Keystream.from_key(key)).factor
+    H = factor @ factor.conj().T
+    for m in range(1, law.dimension + 1):
+        assert np.linalg.eigvalsh(H[:m, :m])[::-1][: len(drawn[m])] == pytest.approx(drawn[m], abs=1e-12)
+
+
+def test_of_tied_levels_all_but_one_recur():
+    drawn, _, _ = pattern(power_law(6, 10.0, [2.0, 1.0, 1.0, 1.0]), secrets.token_bytes(32))
+    assert [(row == 1.0).sum() for row in drawn] == [0, 0, 0, 0, 1, 2, 3]
+
+
+def test_one_dimension_has_nothing_to_draw():
+    assert np.abs(rows.draw(complex_law([3.0], [4.0]), Keystream()).factor) == pytest.approx(2.0)
+
+
+# Exactness
+
+
+@pytest.mark.parametrize("name", ["projection", "general", "some ties", "full rank", "tied tilts"])
+def test_means_are_right(name):
+    law = LAWS[name]
+    assert_plausible(hotelling_p_value([diagonal(factor) for factor in draws(law, 250)], mean_diagonal(law)))
+
+
+@pytest.mark.parametrize("levels", [[1.0, 1.0], [1.0, 0.5]])
+@pytest.mark.parametrize("tilts", [[4.0, 4.0, 1.0, 0.0], [4.0, 2.0, 1.0, 0.0]])
+def test_moments_with_ties_are_right(tilts, levels):
+    law = complex_law(tilts, levels)
+    reference = haar_moments(law, 100_000, np.random.default_rng())
+    assert_plausible(moments_p_value(draws(law, 600), *reference))
+
+
+@pytest.mark.parametrize(("law", "other"), [(power_law(8, 60.0, np.ones(2)), ball), (LAWS["some ties"], coupling)])
+def test_other_samplers_agree(law, other):
+    scores, others = (
+        np.array([diagonal(factor) @ law.tilts for factor in draws(law, 300, draw)]) for draw in (rows.draw, other.draw)
+    )
+    assert_plausible(ks_p_value(scores, others))
+
+
+# Planted bugs
+
+
+def planted_p_value(law, n=600):
+    return hotelling_p_value([diagonal(factor) for factor in draws(law, n)], mean_diagonal(law))
+
+
+def test_means_expose_a_wrong_tilt(monkeypatch):
+    """Planted bug: row m is drawn with the tilt of row m, not m + 1."""
+    right = rows._Chain.__init__
+
+    def wrong(self, law, m, row):
+        right(self, law, m, row)
+        self._tilts = [self._tilts[0], *self._tilts[:-1]]
+
+    monkeypatch.setattr(rows._Chain, "__init__", wrong)
+    assert planted_p_value(power_law(5, 12.0, [1.0, 0.5])) < FALSE_ALARM
+
+
+def test_means_expose_wrong_rows_of_tied_levels(monkeypatch):
+    """Planted bug: the first derivative where the function belongs, and so on."""
+    right = PowerSeries.derivatives_at
+    monkeypatch.setattr(PowerSeries, "derivatives_at", lambda self, x, order: right(self, x, order + 1))
+    assert planted_p_value(power_law(5, 6.0, np.ones(3))) < FALSE_ALARM
+
+
+def test_means_expose_a_wrong_sign(monkeypatch):
+    """Planted bug: exp(+a x), the tilts as if in rising order."""
+    right = rows._Curve._evaluate
+
+    def wrong(self, x):
+        factor = (2 * self._rate * x).exp()
+        primitive, density = right(self, x)
+        return factor * primitive, factor * density
+
+    monkeypatch.setattr(rows._Curve, "_evaluate", wrong)
+    with pytest.raises(SamplingFailed):  # F no longer ends at 1: no entry can be certified
+        draws(power_law(5, 6.0, [1.0, 0.5]), 50)
+
+
+# Precision
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_precision_does_not_change_the_draw(law):
+    key = secrets.token_bytes(32)
+    one, other = pattern(law, key)[0], pattern(law, key, bits=600)[0]
+    assert all(np.allclose(x, y, rtol=0, atol=1e-11) for x, y in zip(one, other, strict=True))
+
+
+def test_too_few_bits_are_noticed_and_the_same_words_used_again():
+    law, key = LAWS["projection"], secrets.token_bytes(32)
+    one, tries, bits = pattern(law, key, bits=50)
+    assert tries > 1 and bits > 50
+    other, one_try, _ = pattern(law, key, bits=400)
+    assert one_try == 1
+    assert all(np.allclose(x, y, rtol=0, atol=1e-11) for x, y in zip(one, other, strict=True))
+
+
+def test_close_levels_take_more_tries():
+    assert rows.draw(complex_law([3.0, 2.0, 1.0, 0.0], 1 - 1e-15 * np.arange(4)), Keystream()).tries > 1
+
+
+# Refusals
+
+
+def test_the_limit_of_precision_is_kept():
+    with pytest.raises(SamplingFailed, match=r"limit is 100: use coupling"):
+        rows.draw(LAWS["general"], Keystream(), limit=100)
+
+
+def test_concentrated_laws_are_left_to_others():
+    with pytest.raises(SamplingFailed, match="use ball, vertex or coupling"):
+        rows.draw(power_law(5, 1e6, [1.0, 0.5]), Keystream(), limit=None)
+
+
+def test_real_laws_are_refused():
+    with pytest.raises(InvalidParameter, match="law .* must be complex"):
+        rows.draw(OrbitLaw([1.0, 0.0], [1.0], is_complex=False), Keystream())
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(rows, "flint_is_available", lambda: False)
+    with pytest.raises(SamplingFailed, match=r"pip install 'hushrank\[orbit\]'"):
+        rows.draw(LAWS["general"], Keystream())
