@@ -48,7 +48,13 @@ audit: $(VENV)/.installed  ## Slow statistical audits, and the accounting oracle
 	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
 	.venv-oracle/bin/python tests/data/make_pld_oracle.py --check tests/data/pld_oracle.json
 
-bench: $(VENV)/.installed  ## Benchmarks; writes benchmarks/RESULTS.md
+.venv-peers/.installed:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check \
+		diffprivlib==0.6.6 'opendp[scikit-learn]==0.16.0' 'scikit-learn<1.9'
+	touch $@
+
+bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmarks/RESULTS.md
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
@@ -57,4 +63,4 @@ docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs
 	$(BIN)/sphinx-build -q -W -b html docs build/docs
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .venv-oldest .venv-oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-oracle .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,9 +6,9 @@ exp(epsilon_j / 4 u^T M u / row_norm^2), each in the complement of those before.
 proposals have a density proportional to (u^T Omega u)^(-d/2), so the accept probability must multiply by
 (u^T Omega u)^(d/2); diffprivlib 0.6.6 (mechanisms/bingham.py, `randomise`) and OpenDP 0.16.0
 (extras/sklearn/_make_eigenvector, `function`) divide by it. What comes out is more concentrated than the law that their
-epsilon stands for (at d = 10, neighbors differ by a factor exp(1.22 epsilon_j) in the density of one vector), so their
-captured variance is not that of the guarantee; and the number of proposals grows so fast
-with d that a fit does not end. The end of a fit is measured, in a process with a limit on CPU time.
+epsilon stands for, so their captured variance is not that of the guarantee: by quadrature, at d = 10 and epsilon_j = 1,
+the density of one vector changes by a factor of exp(1.22) between two neighbors. And the number of proposals grows so
+fast with d that a fit does not end, which is measured in a process with a limit on CPU time.
 
 Neighbors: replace one row, all rows clipped to row_norm, the origin known (no budget for a mean).
 

@@ -6,14 +6,14 @@ import click
 import numpy as np
 import pytest
 
-from hushrank.cli.options import Center, options, print_plan
+from hushrank.cli.options import Vector, options, print_plan
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_gram
 
 
 def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
     np.save(tmp_path / "center.npy", [1.5, 2.5])
-    convert = Center().convert
+    convert = Vector(("private",)).convert
     assert convert("private", None, None) == "private"
     assert convert("1,-2.5, 3e2", None, None) == [1.0, -2.5, 300.0]
     assert convert(str(tmp_path / "center.npy"), None, None).tolist() == [1.5, 2.5]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from hushrank.evaluation.bounds import (
     covering_loss_bound,
@@ -203,6 +203,12 @@ def test_frobenius_error_of_rank_k_approximation():
     bound = expected_frobenius_error(gamma, 2, epsilons, **plan)
     assert 0.95 * bound < errors.mean() <= bound
     assert errors.mean() > bound / 2
+    # With a precise draw, only the noise of the eigenvalues is left: 2 b^2 each.
+    precise = expected_frobenius_error(gamma, 3, (2.0, 1e9), **plan)
+    assert precise == pytest.approx(5.0 + 3 * 2 * 0.5**2, rel=1e-4)
+    # With eigenvalues near 0, the top level is the largest of three positive parts of the noise.
+    largest = integrate.quad(lambda x: 1 - (1 - math.exp(-x) / 2) ** 3, 0, 60)[0]
+    assert expected_frobenius_error(np.zeros(5), 3, (1.0, 1.0), **plan) == pytest.approx(6 + 2 * 9 * largest)
     weak = np.array([3.0, 1.0, 0.5])  # noise of the size of the eigenvalues: clipped and reordered
     errors = frobenius_simulation(weak, 3, (0.5, 0.5), 300)
     assert errors.mean() <= expected_frobenius_error(weak, 3, (0.5, 0.5), **plan)

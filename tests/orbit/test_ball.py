@@ -15,7 +15,7 @@ from hushrank.privacy.noise.keystream import Keystream
 from orbit_support import diagonal, haar_moments, hotelling_p_value, ks_p_value, moments_p_value, power_law
 from support import FALSE_ALARM, assert_plausible, count_p_value
 
-N_DRAWS = 1000
+N_DRAWS = 800
 
 
 def projection(tilts, k):
@@ -47,7 +47,7 @@ def test_means_are_derivatives_of_the_normalizing_constant(law):
 )
 def test_moments_agree_with_uniform_draws_that_are_reweighted(tilts, k):
     law, stream = OrbitLaw(tilts, [1.5] * k, is_complex=True), Keystream()
-    means, errors = haar_moments(law, 50_000, np.random.default_rng())
+    means, errors = haar_moments(law, 40_000, np.random.default_rng())
     assert_plausible(moments_p_value([draw(law, stream).factor for _ in range(N_DRAWS)], means, errors))
 
 

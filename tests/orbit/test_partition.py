@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orbit_support import haar_bases, power_law
-from scipy import stats
-from support import FALSE_ALARM, assert_plausible
+from scipy import special, stats
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.orbit import partition
 from hushrank.orbit.law import OrbitLaw
 from hushrank.orbit.partition import log_partition, mean_diagonal
+from orbit_support import haar_bases, power_law
+from support import FALSE_ALARM, assert_plausible
 
 
 def complex_law(tilts, levels):
@@ -106,7 +106,7 @@ def test_a_projection_and_its_complement(law, data):
 
 
 def haar_p_value(law, rng):
-    U = haar_bases(200_000, law.dimension, True, rng)[:, :, : law.rank]
+    U = haar_bases(200_000, law.dimension, law.is_complex, rng)[:, :, : law.rank]
     weights = np.exp((np.abs(U) ** 2 @ law.levels) @ law.tilts - log_partition(law))
     return 2 * stats.norm.sf(abs(weights.mean() - 1) / (weights.std() / math.sqrt(len(weights))))
 
@@ -130,6 +130,42 @@ def test_haar_averages_expose_a_wrong_tilt(tilts, levels, monkeypatch):
     right = partition._shifted_tilts
     monkeypatch.setattr(partition, "_shifted_tilts", lambda law: [right(law)[i] for i in (1, 1, 2)])
     assert haar_p_value(complex_law(tilts, levels), np.random.default_rng()) < FALSE_ALARM
+
+
+# Real laws of rank 1
+
+
+def real_law(tilts, level=1.0):
+    return OrbitLaw(tilts, [level], is_complex=False)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1.0, 100.0, 9000.0])
+def test_real_rank_one_in_the_plane_is_a_bessel_function(gap):
+    law = real_law([gap - 2.0, -2.0])
+    gap = law.tilts[0] - law.tilts[1]
+    expected = -2.0 + gap + math.log(special.ive(0, gap / 2))
+    assert log_partition(law) == pytest.approx(expected, rel=1e-12)
+    ratio = special.ive(1, gap / 2) / special.ive(0, gap / 2)
+    assert mean_diagonal(law) == pytest.approx([(1 + ratio) / 2, (1 - ratio) / 2], rel=1e-10)
+
+
+def test_real_rank_one_with_one_large_tilt_is_a_kummer_function():
+    law = real_law([3.0, 0.0, 0.0, 0.0], 2.0)
+    assert log_partition(law) == pytest.approx(math.log(special.hyp1f1(0.5, 2.0, 6.0)), rel=1e-12)
+
+
+@given(st.lists(st.one_of(st.integers(-4, 4).map(float), st.floats(-20, 20)), min_size=2, max_size=5))
+def test_real_means_are_derivatives_and_sum_to_the_trace(tilts):
+    tilts, h = np.sort(tilts)[::-1], 1e-5
+    mean = mean_diagonal(real_law(tilts))
+    assert mean.sum() == pytest.approx(1.0, rel=1e-13)
+    ends = [log_partition(real_law(np.sort(tilts + s * h * np.eye(len(tilts))[0])[::-1])) for s in (1, -1)]
+    assert mean[0] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-8)
+
+
+def test_real_haar_averages_agree():
+    law = real_law([2.0, 1.0, 0.0, 0.0], 1.5)
+    assert_plausible(haar_p_value(law, np.random.default_rng()))
 
 
 # Derivatives
@@ -197,9 +233,10 @@ def test_opposite_tilts_can_cancel_exactly():
 
 
 @pytest.mark.parametrize("function", [log_partition, mean_diagonal])
-def test_real_laws_are_refused(function):
-    with pytest.raises(InvalidParameter, match="law .* must be complex"):
-        function(OrbitLaw([1.0, 0.0], [1.0], is_complex=False))
+@pytest.mark.parametrize("law", [([1.0, 0.0], [1.0, 0.5]), ([1e5, 0.0], [1.0])])
+def test_other_real_laws_are_refused(function, law):
+    with pytest.raises(InvalidParameter, match="must be complex, or real of rank 1 with levels_1"):
+        function(OrbitLaw(*law, is_complex=False))
 
 
 @pytest.mark.parametrize("function", [log_partition, mean_diagonal])

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.orbit import pattern as pattern_module
@@ -47,6 +47,7 @@ LEVELS = {
 # 1. Structure
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(LEVELS)), st.integers(0, 12), st.integers(0, 10**6), st.sampled_from([1e-3, 1e-9, 1e-15]))
 def test_minors_of_the_factor_have_the_rows_for_eigenvalues(name, more, seed, nearness):
     levels = np.array(LEVELS[name])
@@ -67,6 +68,7 @@ def test_large_patterns_keep_orthogonality(k):
     assert np.abs(X.conj().T @ X - np.diag(pattern.levels)).max() < 1e-12
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 1e-9, 1e-15]))
 def test_differences_are_accurate_to_their_own_last_digits(seed, nearness):
     pattern = random_pattern(np.array(LEVELS["nearly tied"]), 7, np.random.default_rng(seed), nearness)
@@ -85,7 +87,9 @@ def test_differences_are_accurate_to_their_own_last_digits(seed, nearness):
 def test_concentrated_patterns_keep_the_digits_of_small_entries():
     # H_mm is the sum of the depths lost in row m, 1e-13 here; the eigenvalues themselves would keep three digits.
     depths = np.zeros((7, 2))
-    depths[1:6] = np.cumsum([[1e-13, 0.0], [3e-13, 2e-13], [2e-13, 5e-13], [3e-13, 1e-13], [7e-13, 1e-13]], axis=0)[::-1]
+    depths[1:6] = np.cumsum([[1e-13, 0.0], [3e-13, 2e-13], [2e-13, 5e-13], [3e-13, 1e-13], [7e-13, 1e-13]], axis=0)[
+        ::-1
+    ]
     depths[1, 1] = 0.0
     pattern = Pattern(np.array([1.0, 0.9]), depths)
     X = factor_from_pattern(pattern.rows, Keystream(), pattern.differences)
@@ -117,6 +121,7 @@ def phase_p_values():
         "Im H_12": lambda H: H[:, 0, 1].imag,
         "|H_13|^2": lambda H: np.abs(H[:, 0, 2]) ** 2,
         "|H_12|^2": lambda H: np.abs(H[:, 0, 1]) ** 2,
+        "Re H_21 H_23": lambda H: (H[:, 1, 0] * H[:, 1, 2]).real,
         "Im H_12 H_23 H_31": lambda H: (H[:, 0, 1] * H[:, 1, 2] * H[:, 2, 0]).imag,
     }
     return {name: ks_p_value(function(one), function(np.array(other))) for name, function in functions.items()}
@@ -135,7 +140,13 @@ def test_constant_phases_are_caught(monkeypatch):
     assert max(p_values.values()) < FALSE_ALARM
 
 
-def test_a_quarter_of_the_phases_is_caught(monkeypatch):
+def test_equal_phases_in_all_rows_are_caught(monkeypatch):
+    whole = pattern_module.phases
+    monkeypatch.setattr(pattern_module, "phases", lambda shape, stream: np.tile(whole(shape[1], stream), (shape[0], 1)))
+    assert phase_p_values()["Re H_21 H_23"] < FALSE_ALARM
+
+
+def test_phases_from_half_of_the_circle_are_caught(monkeypatch):
     whole = pattern_module.phases
     monkeypatch.setattr(pattern_module, "phases", lambda shape, stream: np.sqrt(whole(shape, stream)))
     assert min(phase_p_values().values()) < FALSE_ALARM

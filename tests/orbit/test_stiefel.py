@@ -19,7 +19,7 @@ from orbit_support import diagonal, haar_bases, haar_moments, hotelling_p_value,
 from support import FALSE_ALARM, assert_plausible, count_p_value
 
 N_PROPOSALS = 200_000  # in each of five spectra: one million
-N_DRAWS = 1000
+N_DRAWS = 800
 
 
 def normalized_log_partition(costs, k):
@@ -32,7 +32,7 @@ SPECTRA = {
     "real line": ([0.0, 4.0, 4.0, 4.0], 1, False, math.log(hyp1f1(1.5, 2.0, -4.0))),
     "real plane": ([0.0, 0.0, 6.0], 2, False, math.log(hyp1f1(1.0, 1.5, -6.0))),
     "complex": ([0.0, 1.0, 2.0, 4.0], 2, True, None),
-    "complex ties": ([0.0, 0.0, 0.0, 3.0, 3.0], 2, True, None),
+    "complex ties": ([0.0, 0.0, 3.0, 3.0], 2, True, None),
     "complex plane": ([0.0, 2.0, 6.0], 2, True, None),
 }
 
@@ -54,7 +54,7 @@ def test_the_ratio_is_bounded_and_the_acceptance_is_the_predicted_one(name):
 
 
 def test_the_real_acceptance_agrees_with_uniform_draws():
-    costs, n = np.array([0.0, 1.0, 2.0, 5.0]), 100_000
+    costs, n = np.array([0.0, 1.0, 2.0, 5.0]), 50_000
     U = haar_bases(n, 4, False, np.random.default_rng())[:, :, :2]
     weights = np.exp(-(np.abs(U) ** 2).sum(axis=2) @ costs)
     log_z, log_error = math.log(weights.mean()), weights.std() / weights.mean() / math.sqrt(n)
@@ -126,7 +126,7 @@ def test_means_are_derivatives_of_the_normalizing_constant(law):
 )
 def test_moments_agree_with_uniform_draws_that_are_reweighted(tilts, levels, is_complex):
     law, stream = OrbitLaw(tilts, levels, is_complex), Keystream()
-    means, errors = haar_moments(law, 50_000, np.random.default_rng())
+    means, errors = haar_moments(law, 40_000, np.random.default_rng())
     assert_plausible(moments_p_value([draw(law, stream).factor for _ in range(N_DRAWS)], means, errors))
 
 
@@ -169,6 +169,7 @@ def test_a_constant_from_another_parameter_breaks_the_bound_or_the_acceptance():
         ([0.0] * 5, 2),
         ([1e12, 1e12, 0.0, 0.0], 2),
         ([1e299, 1e299, 0.0, 0.0, 0.0], 2),
+        ([1.0, 1.0, 0.0, 0.0, -1e299], 2),
         ([2.0, 1.0], 1),
         ([9.0], 1),
         ([3.0, 2.0, 1.0], 3),
@@ -179,8 +180,6 @@ def test_a_constant_from_another_parameter_breaks_the_bound_or_the_acceptance():
 )
 def test_factors_are_orthonormal_up_to_the_level(tilts, k, is_complex):
     law = OrbitLaw(tilts, [3.0] * k, is_complex)
-    if tilts[0] > 1e100:  # costs are levels times gaps
-        law = OrbitLaw(tilts, [1.0] * k, is_complex)
     X = draw(law, Keystream()).factor
     assert X.shape == (len(tilts), k) and np.iscomplexobj(X) == is_complex
     assert np.allclose(X.conj().T @ X, law.levels[0] * np.eye(k), rtol=0, atol=1e-12)

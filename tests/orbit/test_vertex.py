@@ -34,14 +34,16 @@ def test_mean_is_the_gradient_of_the_log_partition(name):
 def test_second_moments_agree_with_haar_importance_sampling():
     law = OrbitLaw([7.0, 3.0, 0.0], [1.0, 0.5], is_complex=True)
     stream = Keystream()
-    factors = [vertex.draw(law, stream).factor for _ in range(3000)]
-    assert_plausible(moments_p_value(factors, *haar_moments(law, 200_000, np.random.default_rng())))
+    factors = [vertex.draw(law, stream).factor for _ in range(2000)]
+    assert_plausible(moments_p_value(factors, *haar_moments(law, 100_000, np.random.default_rng())))
 
 
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_law_is_that_of_the_coupling_sampler(name):
     law, stream = LAWS[name], Keystream()
-    one, other = (np.array([diagonal(draw(law, stream).factor) for _ in range(800)]) for draw in (vertex.draw, coupling.draw))
+    one, other = (
+        np.array([diagonal(draw(law, stream).factor) for _ in range(800)]) for draw in (vertex.draw, coupling.draw)
+    )
     assert_plausible(ks_p_value(one @ law.tilts, other @ law.tilts))
     for i in range(law.dimension):
         assert_plausible(ks_p_value(one[:, i], other[:, i]))
@@ -63,7 +65,9 @@ def test_accepted_proposals_interlace():
     for proposal, accepted in zip(depths, vertex._is_interlacing(law, depths), strict=True):
         x = np.vstack([law.levels - proposal, law.levels])
         interlaces = all(
-            x[m + 1, j] >= x[m, j] >= (x[m + 1, j + 1] if j + 1 < 2 else 0.0) for m in range(1, 5) for j in range(min(2, m))
+            x[m + 1, j] >= x[m, j] >= (x[m + 1, j + 1] if j + 1 < 2 else 0.0)
+            for m in range(1, 5)
+            for j in range(min(2, m))
         )
         assert accepted == interlaces
 
@@ -86,9 +90,9 @@ def test_doubled_rates_are_caught(monkeypatch):
 
 def test_a_wrong_interlacing_bound_is_caught(monkeypatch):
     right = vertex._is_interlacing
-    narrow = OrbitLaw(LAWS["rejecting"].tilts, [0.9, 0.5], is_complex=True)
+    narrow = OrbitLaw(LAWS["rejecting"].tilts, [0.65, 0.5], is_complex=True)
     monkeypatch.setattr(vertex, "_is_interlacing", lambda law, depths: right(narrow, depths))
-    assert mean_p_value(LAWS["rejecting"], 4000) < FALSE_ALARM
+    assert mean_p_value(LAWS["rejecting"]) < FALSE_ALARM
 
 
 # 4. Refusals

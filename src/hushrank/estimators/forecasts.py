@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+
 from hushrank.estimators.orbit_release import OrbitReleases
+from hushrank.evaluation.bounds import expected_score_loss
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -43,10 +46,28 @@ def draw_forecast(releases: OrbitReleases, n_samples: int, n_features: int) -> d
     """Forecast of the releases of the exponential mechanism, in units of a covariance."""
     is_complex = releases.field is Field.COMPLEX or releases.is_rounded
     rate = releases.draws.rate([1.0] * (releases.rank if releases.is_joint else 1))
-    forecast = {"variance a direction needs to show": draw_threshold(rate, n_features, is_complex=is_complex)}
+    forecast = {
+        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=is_complex),
+        "mean loss of the score, at most": mean_loss(releases, n_features),
+    }
     if releases.eigenvalues is not None:
         forecast["error of an eigenvalue"] = releases.eigenvalues.laplace_scale(releases.rank)
-    return {name: value / n_samples for name, value in forecast.items()}
+    return {name: value / n_samples for name, value in forecast.items() if value > 0}
+
+
+def mean_loss(releases: OrbitReleases, n_features: int) -> float:
+    """Proved bound on the mean of max <A, H> - <A, H>, for top eigenvalue 1 of H (docs/privacy/orbit_bounds.md).
+
+    Directions drawn one after the other lose at most the sum of their losses: the top eigenvalue of what the first j
+    leave of A is at least eigenvalue j + 1 of A.
+    """
+    d, k, is_complex = n_features, releases.rank, releases.field is Field.COMPLEX or releases.is_rounded
+    if not releases.is_joint:
+        rate = releases.draws.rate([1.0])
+        return sum(expected_score_loss(d - j, [1.0], rate, is_complex=is_complex) for j in range(k))
+    levels = np.linspace(1.0, 1.0 / k, k) if releases.levels is None else releases.levels / releases.levels[0]
+    levels = levels[levels > 0]
+    return expected_score_loss(d, levels, releases.draws.rate(levels), is_complex=is_complex)
 
 
 def _entry_scale(lattice: SymmetricLattice) -> float:

@@ -71,7 +71,7 @@ def _draw_pattern(law: OrbitLaw, stream: Keystream, limit: int | None) -> tuple[
     while rounds <= most:
         chains = _run_from(law, rounds, past)
         if np.array_equal(chains[..., 0], chains[..., 1]):
-            return Pattern(law.levels, chains[:, 1:-1, 0]), rounds * SWEEPS_PER_ROUND
+            return Pattern(law.levels, chains[:, 1:-1, 0].copy()), rounds * SWEEPS_PER_ROUND
         rounds *= 2
     reason = (
         f"the extreme chains would have to start more than {limit} sweeps back; use the rows sampler or no limit, "

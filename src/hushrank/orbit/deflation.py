@@ -8,7 +8,7 @@ Why        a rank-1 draw needs about sqrt(d) proposals for every M, so there is 
 
 import numpy as np
 
-from hushrank.linalg.spectral import Matrix, eigenbasis, fix_signs
+from hushrank.linalg.spectral import Matrix, fix_signs
 from hushrank.linalg.threads import one_blas_thread
 from hushrank.orbit.sphere import draw_vector
 from hushrank.privacy.noise.keystream import Keystream
@@ -33,17 +33,17 @@ def draw_directions(M: Matrix, rank: int, rate: float, stream: Keystream, *, is_
     directions = np.zeros((rank, d), np.complex128 if is_complex else np.float64)
     reflectors: list[Matrix] = []
     compressed = M
-    for j in range(rank):
-        values, vectors = eigenbasis(compressed)
-        x = draw_vector(rate * (values[0] - values), is_complex, stream, limit=None)[0]
-        # The rule for signs makes the vector, and so the next compression, a function of x x^* alone.
-        x = fix_signs((vectors @ x)[np.newaxis])[0]
-        directions[j, j:] = x
-        for step in reversed(range(j)):
-            _reflect(directions[j, step:], reflectors[step])
-        reflector = _reflector(x)
-        reflectors.append(reflector)
-        compressed = _compress(compressed, reflector)
+    with one_blas_thread():  # the bits do not depend on the number of threads
+        for j in range(rank):
+            values, vectors = np.linalg.eigh(compressed)
+            x = draw_vector(rate * (values[-1] - values), is_complex, stream, limit=None)[0]
+            # The rule for signs makes the vector, and so the next compression, a function of x x^* alone.
+            x = fix_signs((vectors @ x)[np.newaxis])[0]
+            directions[j, j:] = x
+            for step in reversed(range(j)):
+                _reflect(directions[j, step:], reflectors[step])
+            reflectors.append(_reflector(x))
+            compressed = _compress(compressed, reflectors[j])
     return fix_signs(directions)
 
 
@@ -63,8 +63,7 @@ def _reflect(x: Matrix, w: Matrix) -> None:
 
 def _compress(A: Matrix, w: Matrix) -> Matrix:
     """(I - 2 w w^*) A (I - 2 w w^*) without its first row and column."""
-    with one_blas_thread():
-        Aw = A @ w
+    Aw = A @ w
     v = Aw - np.vdot(w, Aw) * w
     product = np.outer(v, w.conj())
     compressed: Matrix = (A - 2 * (product + product.conj().T))[1:, 1:]

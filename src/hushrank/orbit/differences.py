@@ -18,7 +18,7 @@ from itertools import accumulate, groupby, repeat
 from operator import mul, truediv
 from typing import TYPE_CHECKING
 
-from hushrank.orbit.law import FloatArray
+from hushrank.orbit.law import FloatArray, OrbitLaw
 
 try:
     import flint
@@ -181,6 +181,11 @@ def series_terms(spread: float, nodes: int, bits: int) -> int:
     while terms * math.log(max(spread, 1e-300)) - math.lgamma(terms + 1) - spread > -bits * math.log(2):
         terms *= 1.02
     return (1 + math.isqrt(nodes + 2 + math.ceil(terms))) ** 2
+
+
+def spread_of(law: OrbitLaw) -> float:
+    """levels_1 (tilts_1 - tilts_d), without a warning where it overflows."""
+    return float(law.levels[0]) * (float(law.tilts[0]) - float(law.tilts[-1]))
 
 
 def multiplicities(values: FloatArray | Sequence[float]) -> list[tuple[float, int]]:

@@ -61,26 +61,35 @@ class Pattern:
     @property
     def differences(self) -> list[Differences | None]:
         """What `factor_from_pattern` asks for; each difference is accurate to its own last digits."""
-        return [None, *(self._row_differences(m) for m in range(1, len(self.depths)))]
-
-    def _row_differences(self, m: int) -> Differences:
-        n, kept = min(len(self.levels), m), min(len(self.levels), m - 1)
-        y = self.levels[:n], self.depths[m, :n]
-        x = np.zeros(n), np.zeros(n)  # a row shorter than the one above is filled up by the eigenvalue zero
-        x[0][:kept], x[1][:kept] = self.levels[:kept], self.depths[m - 1, :kept]
-        return _subtract(*y, *x), _subtract(*y, *y)
+        return [None, *(_row_differences(self.levels, self.depths, m) for m in range(1, len(self.depths)))]
 
 
-def _subtract(levels: FloatArray, depths: FloatArray, others: FloatArray, their_depths: FloatArray) -> FloatArray:
-    """(levels_i - depths_i) - (others_j - their_depths_j) as if in twice the precision."""
-    one, lost = _two_sum(levels[:, np.newaxis], -others)
-    two, lost_too = _two_sum(-depths[:, np.newaxis], their_depths)
+@compiled
+def _row_differences(levels: FloatArray, depths: FloatArray, m: int) -> Differences:
+    """D and Y of row m; a row shorter than the one above is filled up by the eigenvalue zero."""
+    n, kept = min(len(levels), m), min(len(levels), m - 1)
+    D, Y = np.empty((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            Y[i, j] = _subtract(levels[i], depths[m, i], levels[j], depths[m, j])
+            if j < kept:
+                D[i, j] = _subtract(levels[i], depths[m, i], levels[j], depths[m - 1, j])
+            else:
+                D[i, j] = levels[i] - depths[m, i]
+    return D, Y
+
+
+@compiled
+def _subtract(level: float, depth: float, other: float, its_depth: float) -> float:
+    """(level - depth) - (other - its_depth) as if in twice the precision."""
+    one, lost = _two_sum(level, -other)
+    two, lost_too = _two_sum(its_depth, -depth)
     total, lost_last = _two_sum(one, two)
-    result: FloatArray = total + (lost_last + (lost + lost_too))
-    return result
+    return total + (lost_last + (lost + lost_too))
 
 
-def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+@compiled
+def _two_sum(a: float, b: float) -> tuple[float, float]:
     """The rounded sum and its rounding error (Knuth)."""
     total = a + b
     shadow = total - a

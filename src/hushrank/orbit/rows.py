@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter, SamplingFailed
-from hushrank.orbit.differences import DifferenceSeries, PowerSeries, flint_is_available, series_terms, working_bits
+from hushrank.orbit.differences import (
+    DifferenceSeries,
+    PowerSeries,
+    flint_is_available,
+    series_terms,
+    spread_of,
+    working_bits,
+)
 from hushrank.orbit.law import Draw, OrbitLaw
 from hushrank.orbit.pattern import Differences, factor_from_pattern
 from hushrank.privacy.noise.keystream import Keystream
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
 
 _CERTIFIED_BITS = 60
 _UNIFORM_BITS = 128
-_MOST_SPREAD = 30_000  # the series have more terms than that; such concentrated laws have better samplers
+_MOST_SPREAD = 10_000  # the series have more terms than that; such concentrated laws have better samplers
 _MOST_STEPS = 200  # of one inversion; bisection alone would need about 130
 
 
@@ -89,7 +96,7 @@ def draw_rows(law: OrbitLaw, stream: Keystream, *, bits: int, limit: int | None)
     """Rows 0..d as exact numbers, the number of precisions that were used, from `bits` on, and the last of them."""
     from flint import arb
 
-    spread = float(law.levels[0] * (law.tilts[0] - law.tilts[-1]))
+    spread = spread_of(law)
     rows: list[list[arb]] = [[] for _ in range(law.dimension)] + [[arb(level) for level in law.levels]]
     m, tries = law.dimension - 1, 1
     words = stream.words(2 * law.rank * law.dimension).reshape(law.dimension, law.rank, 2)
@@ -167,7 +174,8 @@ class _Chain:
             if ends[j] != ends[j + 1]:
                 weights = _inverse_column(determinant, j)
                 both = PowerSeries(above.combined(weights) + functions.combined(weights), 2)
-                x[j] = _Curve(both, rate).invert(uniforms[j], ends[j + 1], ends[j])
+                start = sum((w * value for w, value in zip(weights, primitives[j + 1], strict=True)), arb(0))
+                x[j] = _Curve(both, rate, start).invert(uniforms[j], ends[j + 1], ends[j])
                 determinant[j] = functions.at(x[j])
                 values.append(determinant[j])
             else:
@@ -177,10 +185,19 @@ class _Chain:
 
 
 class _Curve:
-    """Distribution function of one entry, given those before it: exp(-rate x) times two series, F and its density."""
+    """Distribution function of one entry, given those before it.
 
-    def __init__(self, series: PowerSeries, rate: "arb") -> None:
-        self._series, self._rate = series, rate
+    Parameters
+    ----------
+    series : PowerSeries
+        A primitive of the density, and the density, both times exp(rate x).
+    rate : ball
+    start : ball
+        The primitive at the lower end.
+    """
+
+    def __init__(self, series: PowerSeries, rate: "arb", start: "arb") -> None:
+        self._series, self._rate, self._start = series, rate, start
 
     def invert(self, u: "arb", lower: "arb", upper: "arb") -> "arb":
         """The x in [lower, upper] with F(x) = u up to 2^-60 min(u, 1 - u).
@@ -188,12 +205,11 @@ class _Curve:
         The density is log-concave (Prekopa), so F and 1 - F are too and Newton's method for log F, or log(1 - F), is
         stable; the bracket only guards against rounding.
         """
-        start, _ = self._evaluate(lower)
         tolerance = (u if u < 0.5 else 1 - u) * 2.0**-_CERTIFIED_BITS
         x = ((lower + upper) / 2).mid()
         for _ in range(_MOST_STEPS):
             mass, density = self._evaluate(x)
-            error = mass - start - u
+            error = mass - u
             if not (error.rad() < tolerance / 2 and density > 0):  # so written because both may be nan
                 raise _TooFewBits
             if error.abs_upper() < tolerance:
@@ -205,10 +221,10 @@ class _Curve:
         raise _TooFewBits
 
     def _evaluate(self, x: "arb") -> "tuple[arb, arb]":
-        """A primitive of the density, and the density, at x."""
+        """F and its density at x."""
         factor = (-self._rate * x).exp()
         primitive, density = self._series.at(x)
-        return factor * primitive, factor * density
+        return factor * primitive - self._start, factor * density
 
 
 def _newton_point(x: "arb", u: "arb", mass: "arb", density: "arb") -> "arb":

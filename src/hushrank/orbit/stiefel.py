@@ -22,7 +22,7 @@ from hushrank.orbit.sphere import check_costs, first_accepted
 from hushrank.privacy.noise.continuous import normals
 from hushrank.privacy.noise.keystream import Keystream
 
-_GRID_SIZE, _GRIDS = 64, 3  # of the search for b: its logarithm is found to a relative precision of 1e-4
+_GRID_SIZE, _GRIDS = 64, 3  # of the search for b: each grid spans the neighbors of the best point before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,11 +151,11 @@ def draw(law: OrbitLaw, stream: Keystream, *, limit: int | None = 10**6) -> Draw
     if 2 * k <= d:
         basis, tries = _draw_basis(law.costs, k, law.is_complex, stream, limit)
     elif k < d:
-        # 1 - P has rank d - k < k and the costs in reverse: a smaller matrix, and a higher acceptance.
+        # 1 - P has rank d - k < k and the costs in reverse: smaller matrices, more acceptance (k = d - 1: as `sphere`).
         other, tries = _draw_basis((law.costs[-1] - law.costs)[::-1], d - k, law.is_complex, stream, limit)
         basis = np.linalg.qr(other[::-1], mode="complete").Q[:, d - k :]
     else:
-        basis, tries = np.eye(d) if not law.is_complex else np.eye(d, dtype=np.complex128), 0  # the only one
+        basis, tries = np.eye(d, dtype=np.complex128) if law.is_complex else np.eye(d), 0  # the only projection
     return Draw(math.sqrt(law.levels[0]) * basis, tries)
 
 
