@@ -48,7 +48,7 @@ from hushrank.linalg.spectral import top_eigenpairs
 PYTHON = Path(__file__).parent.parent / ".venv-peers" / "bin" / "python"
 WORKER = Path(__file__).parent / "peer_worker.py"
 PEERS = ("diffprivlib", "opendp")
-CPU_SECONDS = 30.0
+CPU_SECONDS = 15.0
 PEER_FITS, OWN_FITS = 5, 100
 N_SAMPLES, N_COMPONENTS, EPSILON, ROW_NORM = 2000, 2, 1.0, 1.0
 

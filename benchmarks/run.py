@@ -6,7 +6,7 @@ import time
 
 from measure import versions
 
-NAMES = ("bench_noise", "bench_wishart", "bench_lattice", "bench_pca", "bench_parquet")
+NAMES = ("bench_noise", "bench_wishart", "bench_lattice", "bench_pca", "bench_orbit", "bench_parquet")
 
 
 def main() -> None:

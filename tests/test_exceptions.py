@@ -5,7 +5,14 @@ import pickle
 import numpy as np
 import pytest
 
-from hushrank.exceptions import BudgetExceeded, HushrankError, InvalidParameter, KeystreamMisuse, UnsuitableArithmetic
+from hushrank.exceptions import (
+    BudgetExceeded,
+    HushrankError,
+    InvalidParameter,
+    KeystreamMisuse,
+    SamplingFailed,
+    UnsuitableArithmetic,
+)
 
 
 def test_invalid_parameter_names_what_must_be_and_what_was():
@@ -31,6 +38,7 @@ def test_budget_exceeded_separates_asked_and_left():
         InvalidParameter("a", "b", "c", 1),
         BudgetExceeded(1.0, 2.0, "epsilon"),
         KeystreamMisuse("x"),
+        SamplingFailed("ball", "none of 10 tries was accepted"),
         UnsuitableArithmetic("y"),
     ],
 )

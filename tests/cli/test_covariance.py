@@ -40,3 +40,12 @@ def test_the_table_shows_the_largest_eigenvalues(rows, tmp_path):
     expected = np.linalg.eigvalsh(X.T @ X / 200)[::-1][:SHOWN]
     assert shown == pytest.approx(expected, rel=1e-3)
     assert (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "wishart", "exponential"])
+def test_the_mechanism_is_chosen_by_name(rows, mechanism):
+    delta = "1e-6" if mechanism == "gaussian" else "0"
+    line = [str(rows[0]), "--row-norm", "5", "--rank", "2", "--epsilon", "1", "--delta", delta, "--quiet", "--json"]
+    printed = json.loads(CliRunner().invoke(command, [*line, "--mechanism", mechanism]).stdout)
+    assert len(printed["eigenvalues_"]) == 2
+    assert printed["privacy_"]["numerics"] == ("idealized" if mechanism == "exponential" else "exact")

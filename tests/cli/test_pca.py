@@ -32,3 +32,12 @@ def test_the_table_shows_variance_and_loading_of_each_component(tmp_path, monkey
     assert [float(row[1]) for row in rows] == pytest.approx([3.0, 4 / 3], rel=0.01)
     assert [row[3].strip() for row in rows] == ["1 (+1.000)", "2 (+1.000)"]
     assert "epsilon=1000.0" in result.output and "model written to" in result.output
+
+
+def test_directions_without_variances_are_shown_without_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    np.save(tmp_path / "rows.npy", np.diag([1.0, 3.0, 2.0]).repeat(1000, axis=0))
+    line = [str(tmp_path / "rows.npy"), "--components", "1", "--row-norm", "3", "--epsilon", "1000", "--quiet"]
+    result = CliRunner().invoke(command, [*line, "--mechanism", "exponential", "--out", str(tmp_path / "model")])
+    assert result.exit_code == 0 and "variance" not in result.output
+    assert "1 (+1.000)" in result.output and "numerics=idealized" in result.output

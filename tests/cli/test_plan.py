@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from hushrank.cli.plan import command
 from hushrank.estimators.covariance import PrivateCovariance
+from hushrank.estimators.low_rank import PrivateLowRank
 from hushrank.estimators.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
@@ -33,6 +34,17 @@ CASES = [
         PrivateCovariance(
             row_norm=3.0, rank=2, center=[1, 2, 3, 4, 5.5], epsilon=1.0, delta=1e-6, neighbors="add_remove", n_max=2000
         ).plan((1000, 5)),
+    ),
+    (
+        "lowrank --rows 1000 --columns 5 --rank 2 --share 0.25 --row-norm 3 --epsilon 1 --mechanism exponential "
+        "--strategy sequential --field complex",
+        PrivateLowRank(
+            2, share=0.25, row_norm=3.0, epsilon=1.0, mechanism="exponential", strategy="sequential", field="complex"
+        ).plan((1000, 5)),
+    ),
+    (
+        "lowrank --rows 1000 --columns 5 --eigenvalues 4,1 --row-norm 3 --epsilon 1 --delta 1e-6",
+        PrivateLowRank(eigenvalues=[4, 1], row_norm=3.0, epsilon=1.0, delta=1e-6).plan((1000, 5)),
     ),
 ]
 

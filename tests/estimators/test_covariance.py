@@ -117,3 +117,31 @@ def test_bounds_beyond_float64_are_refused_before_anything_happens():
     with pytest.raises(InvalidParameter, match="row_norm"):
         PrivateCovariance(row_norm=1e200, epsilon=1.0).fit(np.eye(2))
     assert math.isfinite(PrivateCovariance(row_norm=1e100, epsilon=1.0).fit(np.eye(2)).covariance_[0, 0])
+
+
+# 6. The exponential mechanism
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize("rank", [None, 2])
+@pytest.mark.parametrize("strategy", ["joint", "sequential"])
+def test_drawn_matrices_come_near_the_covariance(field, rank, strategy):
+    X = np.random.default_rng(5).standard_normal((500, 4)) * [0.4, 0.3, 0.2, 0.1]
+    model = PrivateCovariance(
+        row_norm=2.0, epsilon=1e7, rank=rank, mechanism="exponential", field=field, strategy=strategy
+    ).fit(X)
+    true = X.T @ X / 500
+    values = np.linalg.eigvalsh(true)[::-1]
+    expected = 0.0 if rank is None else values[2]
+    assert np.linalg.norm(true - model.covariance_, 2) == pytest.approx(expected, abs=1e-4)
+    assert model.eigenvalues_ == pytest.approx(values[:rank], abs=1e-4)
+    assert model.released_ == pytest.approx(model.covariance_, abs=1e-4)
+
+
+def test_half_of_the_budget_buys_the_eigenvalues_and_the_count_its_share():
+    model = PrivateCovariance(row_norm=1.0, epsilon=1.0, rank=2, mechanism="exponential", neighbors="add_remove")
+    epsilons = [step.event.epsilon for step in model.plan((100, 5)).steps]
+    assert epsilons == pytest.approx([0.02, 0.49, 0.49])
+    fitted = model.fit(np.eye(5))
+    assert fitted.covariance_.shape == (5, 5) and fitted.n_ >= 1
+    assert np.linalg.eigvalsh(fitted.covariance_).min() > -1e-9

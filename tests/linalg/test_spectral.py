@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from hushrank.linalg.spectral import project_psd, top_eigenpairs
+from hushrank.linalg.spectral import eigenbasis, gram_of_columns, project_psd, top_eigenpairs
 
 
 def symmetric(d, seed):
@@ -57,3 +57,42 @@ def test_projection_is_the_nearest(d, seed, data):
 def test_impossible_numbers_are_refused(n_components):
     with pytest.raises(ValueError, match=rf"n_components .* between 1 and 3; got {n_components}"):
         top_eigenpairs(np.eye(3), n_components)
+
+
+def hermitian(d, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((d, d)) + 1j * rng.standard_normal((d, d))
+    return A + A.conj().T
+
+
+@pytest.mark.parametrize("k", [2, 8])
+def test_hermitian_matrices_have_eigenvectors_as_columns_of_the_transpose(k):
+    A = hermitian(12, 3)
+    values, vectors = top_eigenpairs(A, k)
+    assert np.allclose(A @ vectors.T, vectors.T * values, atol=1e-9)
+    assert np.allclose(vectors @ vectors.conj().T, np.eye(k), atol=1e-12)
+    largest = vectors[np.arange(k), np.abs(vectors).argmax(axis=1)]
+    assert (largest.imag == 0).all() and (largest.real > 0).all()
+
+
+def test_the_projection_of_a_hermitian_matrix_is_hermitian_and_nearest():
+    A = hermitian(9, 4)
+    projection, values = project_psd(A, 3)
+    assert np.array_equal(projection, projection.conj().T)
+    assert np.linalg.eigvalsh(projection)[::-1] == pytest.approx([*values, *[0.0] * 6], abs=1e-12)
+    rest = np.delete(np.linalg.eigvalsh(A), [6, 7, 8])
+    assert np.linalg.norm(A - projection) == pytest.approx(np.linalg.norm(rest))
+
+
+@pytest.mark.parametrize("make", [symmetric, hermitian])
+def test_the_eigenbasis_diagonalizes_in_falling_order(make):
+    A = make(7, 5)
+    values, vectors = eigenbasis(A)
+    assert (np.diff(values) <= 0).all()
+    assert np.allclose((vectors * values) @ vectors.conj().T, A, atol=1e-12)
+
+
+def test_a_gram_matrix_of_complex_columns_is_exactly_hermitian():
+    F = hermitian(6, 6)[:, :2]
+    product = gram_of_columns(F)
+    assert np.array_equal(product, product.conj().T) and np.allclose(product, F @ F.conj().T)

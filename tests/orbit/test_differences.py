@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.orbit import differences
@@ -45,6 +45,7 @@ def series_values(nodes, rank, m, x, bits, terms, order=0):
         return functions.derivatives_at(arb(x), order) if order else functions.at(arb(x))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6, unique=True), st.floats(0.01, 3.0))
 def test_the_matrix_form_is_the_definition_for_distinct_nodes(nodes, x):
     with working_bits(400):
@@ -81,6 +82,7 @@ def test_at_zero_all_differences_of_two_or_more_nodes_vanish():
     assert [float(value) for value in series_values(NODES["ties"], 3, 3, 0.0, 100, 100)] == [0.0, 0.0, 1.0]
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 8), min_size=1, max_size=5), st.floats(0, 1.5), st.sampled_from([25, 36, 49]), st.data())
 def test_balls_hold_the_truth_however_few_the_terms(nodes, x, terms, data):
     nodes = [*sorted(nodes, reverse=True), 0.0]
@@ -109,6 +111,7 @@ def test_nodes_too_large_for_the_terms_give_no_number():
     assert series_values([100.0, 0.0], 1, 2, 1.0, 100, 36)[0].is_nan()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=18, max_size=18), st.integers(-3, 3), st.integers(0, 3))
 def test_power_series_are_evaluated_as_polynomials(coefficients, x, order):
     series = PowerSeries([arb(c) for c in coefficients], 2)

@@ -60,6 +60,13 @@ def test_the_first_attempt_suits_the_law():
     assert first["levels far apart"] == "vertex"
 
 
+def test_ball_arithmetic_is_used_where_it_is_faster_and_only_with_its_package(monkeypatch):
+    wide = power_law(200, 400.0, [1.0] * 5)
+    assert [attempt.sampler for attempt in attempts(wide)][-2:] == ["rows", "coupling"]
+    monkeypatch.setattr(dispatch, "flint_is_available", lambda: False)
+    assert "rows" not in [attempt.sampler for attempt in attempts(wide)]
+
+
 def test_a_sampler_that_fails_is_followed_by_the_next(monkeypatch):
     tried = []
     real = dispatch.sampler

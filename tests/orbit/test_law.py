@@ -12,6 +12,11 @@ def test_what_a_law_knows():
     assert not OrbitLaw([1.0, 0.0], [2.0, 1.0], is_complex=False).is_projection
 
 
+def test_huge_tilts_have_finite_costs():
+    law = OrbitLaw([1e308, -1e308], [2.0], is_complex=True)
+    assert law.costs.tolist() == [0.0, 1e300]
+
+
 def test_a_law_keeps_copies_that_cannot_change():
     tilts = np.array([1.0, 0.0])
     law = OrbitLaw(tilts, [1.0], is_complex=True)

@@ -40,6 +40,7 @@ def test_without_tilts_it_is_zero(levels):
     assert mean_diagonal(law) == pytest.approx(sum(levels) / 4)
 
 
+@settings(deadline=None)
 @given(st.floats(-50, 50), st.floats(0.01, 50))
 def test_rank_one_in_the_plane(low, gap):
     law = complex_law([low + gap, low], [1.0])
@@ -60,6 +61,7 @@ def test_full_rank_is_the_determinant_formula():
     assert log_partition(complex_law(g, b)) == pytest.approx(expected, rel=1e-11)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=5), st.floats(0.1, 3))
 def test_a_multiple_of_the_identity_is_no_random_matrix(tilts, level):
     law = complex_law(sorted(tilts, reverse=True), [level] * len(tilts))
@@ -77,6 +79,7 @@ def test_concentrated_rank_one_is_its_leading_term():
 # Symmetries
 
 
+@settings(deadline=None)
 @given(laws(), st.floats(-30, 30))
 def test_adding_to_all_tilts_adds_a_multiple_of_the_trace(law, t):
     moved = complex_law(law.tilts + t, law.levels)
@@ -84,6 +87,7 @@ def test_adding_to_all_tilts_adds_a_multiple_of_the_trace(law, t):
     assert log_partition(moved) == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
+@settings(deadline=None)
 @given(laws(), st.sampled_from([0.25, 2.0, 8.0]))
 def test_tilts_and_levels_may_trade_a_factor(law, factor):
     traded = complex_law(law.tilts * factor, law.levels / factor)
@@ -91,6 +95,7 @@ def test_tilts_and_levels_may_trade_a_factor(law, factor):
     assert mean_diagonal(traded) == pytest.approx(mean_diagonal(law) / factor, rel=1e-13)
 
 
+@settings(deadline=None)
 @given(laws(), st.data())
 def test_a_projection_and_its_complement(law, data):
     d = law.dimension
@@ -154,6 +159,7 @@ def test_real_rank_one_with_one_large_tilt_is_a_kummer_function():
     assert log_partition(law) == pytest.approx(math.log(special.hyp1f1(0.5, 2.0, 6.0)), rel=1e-12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.integers(-4, 4).map(float), st.floats(-20, 20)), min_size=2, max_size=5))
 def test_real_means_are_derivatives_and_sum_to_the_trace(tilts):
     tilts, h = np.sort(tilts)[::-1], 1e-5
@@ -171,6 +177,7 @@ def test_real_haar_averages_agree():
 # Derivatives
 
 
+@settings(deadline=None)
 @given(laws(), st.data())
 def test_it_is_convex(law, data):
     steps = st.lists(st.floats(-3, 3), min_size=law.dimension, max_size=law.dimension)
@@ -180,6 +187,7 @@ def test_it_is_convex(law, data):
     assert log_partition(middle) <= sum(ends) / 2 + 1e-11 * max(1.0, *map(abs, ends))
 
 
+@settings(deadline=None)
 @given(laws())
 def test_means_are_bounded_ordered_and_sum_to_the_trace(law):
     mean = mean_diagonal(law)
@@ -215,7 +223,7 @@ def test_ties_are_limits(tilts, levels):
 # Extremes
 
 
-@settings(max_examples=20)
+@settings(deadline=None, max_examples=20)
 @given(st.sampled_from([1e-12, 1e-6, 1e6, 1e9]), st.sampled_from([[1.0], [1.0, 1.0], [1.0, 0.5, 1e-4]]))
 def test_weak_and_strong_tilts(scale, levels):
     law = power_law(5, scale, levels)

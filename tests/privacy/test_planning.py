@@ -11,11 +11,22 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.mechanisms.counts import release_counts
+from hushrank.privacy.mechanisms.exponential import score_lattice
 from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
 from hushrank.privacy.mechanisms.quantile import release_quantile
 from hushrank.privacy.mechanisms.vector import release_vector, vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.planning import Step, gram_step, make_plan, plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.privacy.planning import (
+    Step,
+    draw_step,
+    eigenvalues_step,
+    gram_step,
+    make_plan,
+    plan_counts,
+    plan_gram,
+    plan_quantile,
+    plan_vector,
+)
 
 BUDGETS = [Budget(0.5), Budget(0.5, neighbors="add_remove"), Budget(0.5, 1e-6), Budget(2.0, 1e-3, unit="user")]
 
@@ -120,3 +131,15 @@ def test_people_read_every_number_of_a_plan():
     for part in (str(plan.event), "epsilon = 1, delta = 1e-06", "add or remove one user", "exact", "error", "0.125"):
         assert part in text
     assert len({line.index("  ", 46) for line in text.splitlines()}) == 1  # values stand in one column
+
+
+def test_a_plan_with_an_idealized_step_says_so():
+    exact = gram_step("second moment", gram_lattice(1.0, Pure(0.5)), 4)
+    lattice = score_lattice(2.0, Pure(0.5, True), "replace", n_features=4, rank=2)
+    draw = draw_step("directions", "exponential mechanism", lattice, 2)
+    assert draw.scales["temperature 1/c of the score"] == pytest.approx(2 * 4 / 0.5, rel=1e-5)
+    values = eigenvalues_step("eigenvalues", lattice, 2)
+    assert values.scales["Laplace scale of an eigenvalue"] == pytest.approx(2 * 4 / 0.5, rel=1e-5)
+    for steps, numerics in (((exact,), "exact"), ((exact, draw), "idealized"), ((values,), "idealized")):
+        plan = make_plan(Budget(1.0), *steps)
+        assert plan.guarantee.numerics == numerics and plan.to_dict()["steps"][0]["numerics"] == steps[0].numerics

@@ -16,9 +16,9 @@ from hushrank.cli.options import LOW_RANK_OPTIONS
 @LOW_RANK_OPTIONS
 @FIT_OPTIONS
 def command(**arguments: Any) -> None:
-    """Private low-rank approximation of the sum of x x^T over the rows of a table.
+    """Private low-rank approximation of a table of rows.
 
-    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array (complex with
+    What is approximated is the sum of x x^T over the rows x. INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array (complex with
     --field complex). Rows are shortened to --row-norm, a public bound that you choose without looking at the data.
     Eigenvalues are part of the release, unless you give public ones.
 

@@ -16,7 +16,7 @@ COMMANDS = {
     "inspect": ("Look at a table before a fit. The numbers are not private.", "hushrank.cli.inspect"),
     "pca": ("Private principal components of a table of rows.", "hushrank.cli.pca"),
     "covariance": ("Private covariance matrix of a table of rows.", "hushrank.cli.covariance"),
-    "lowrank": ("Private low-rank approximation of the sum of x x^T.", "hushrank.cli.lowrank"),
+    "lowrank": ("Private low-rank approximation of a table of rows.", "hushrank.cli.lowrank"),
     "ledger": ("Set up, show and verify privacy budgets on disk.", "hushrank.cli.ledger"),
 }
 

@@ -49,8 +49,8 @@ class PrivateCovariance(SecondMomentEstimator):
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"
         How the exponential mechanism draws several directions: all at once, or one after the other with a part of
-        epsilon each. "joint" is more accurate, but for more than 100 columns some data take hours, so that "auto" then
-        takes "sequential".
+        epsilon each. "joint" is more accurate; "auto" takes it where the slowest data take minutes, which is where the
+        number of directions times the cube of the number of columns is at most 10^9.
     neighbors : "replace" or "add_remove", default "replace"
         Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case the number
         of rows is secret as well, and 2 % of the budget buy a noisy one.

@@ -36,8 +36,8 @@ from hushrank.privacy.rational import float_at_most
 
 FloatArray = NDArray[np.float64]
 
-# Up to this many columns a joint draw takes at most minutes, whatever the data; above, the worst case takes hours.
-JOINT_COLUMNS = 100
+# Up to this rank times columns^3 a joint draw takes minutes at most, whatever the data (benchmarks/RESULTS.md).
+JOINT_WORK = 10**9
 # Levels that are smaller than the top one by more than this are taken for zero; levels are public or released.
 _SMALLEST_RATIO = 2.0**-60
 
@@ -123,11 +123,11 @@ def plan_orbit(
     """Public numbers of all releases.
 
     `events` has a pure one for "vectors", and one for "eigenvalues" unless they are public; `strategy` is "joint",
-    "sequential" or "auto" (joint up to 100 columns).
+    "sequential" or "auto" (joint where rank times columns^3 is at most 10^9).
     """
     vectors = events["vectors"]
     assert isinstance(vectors, Pure)
-    is_joint = rank == 1 or strategy == "joint" or (strategy == "auto" and n_features <= JOINT_COLUMNS)
+    is_joint = rank == 1 or strategy == "joint" or (strategy == "auto" and rank * n_features**3 <= JOINT_WORK)
     event: Pure | Repeated = Pure(vectors.epsilon, bounded_range=True)
     if not is_joint:
         event = Repeated(Pure(float_at_most(Fraction(vectors.epsilon) / rank), bounded_range=True), rank)

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 
+import scipy.linalg  # noqa: F401  (with NumPy, the two that bring a BLAS: both are loaded before it is looked up)
 from threadpoolctl import ThreadpoolController
 
 # Held by the one that set the number of BLAS threads.
@@ -18,8 +19,7 @@ def one_blas_thread() -> Iterator[Callable[[], object]]:
     The number belongs to the process (OpenBLAS) or to a thread (MKL, OpenMP). Of uses that overlap in time, the first
     sets the number of the process and restores it: if each did, the last would restore what the first had set.
     """
-    controller = ThreadpoolController()
-    limit = partial(controller.limit, limits=1, user_api="blas")
+    limit = partial(_controller().limit, limits=1, user_api="blas")
     if not _LIMITED.acquire(blocking=False):
         yield limit
         return
@@ -28,3 +28,9 @@ def one_blas_thread() -> Iterator[Callable[[], object]]:
             yield limit
     finally:
         _LIMITED.release()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Handles of the loaded libraries; finding them takes milliseconds."""
+    return ThreadpoolController()

@@ -91,7 +91,7 @@ def _first_guess(law: OrbitLaw) -> int:
     """
     d = law.dimension
     with np.errstate(over="ignore"):
-        concentration = law.levels[0] * (law.tilts[0] - law.tilts[-1]) / d
+        concentration = float(law.levels[0] * (law.tilts[0] - law.tilts[-1])) / d
     return math.ceil(d**2 * math.log(d + 1) * (0.8 - 1.1 / (concentration + 2)) / SWEEPS_PER_ROUND)
 
 

@@ -7,10 +7,10 @@ private: it changes the time of a draw and nothing else. Choosing between *mecha
 | law                                     | samplers, in order                                     |
 |-----------------------------------------|--------------------------------------------------------|
 | rank 1                                  | sphere: about sqrt(d) proposals for every law          |
-| complex projection, gaps of several d   | ball: accepts at once                                  |
 | complex projection, flat tilts          | stiefel: proposals are nearly uniform                  |
-| complex projection, between             | coupling or rows                                       |
-| complex, levels that differ             | vertex where they are far apart, else coupling or rows |
+| complex projection, gaps of several d   | ball: accepts at once                                  |
+| complex projection, between             | rows (few levels, many dimensions) or coupling         |
+| complex, levels that differ             | vertex where they are far apart, else rows or coupling |
 | real projection of rank 2 or more       | stiefel, or SamplingFailed                             |
 | real, levels that differ                | none: draw a complex H and keep its real part          |
 """
@@ -22,11 +22,13 @@ from typing import Protocol, cast
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter, SamplingFailed
+from hushrank.orbit.differences import flint_is_available, spread_of
 from hushrank.orbit.law import Draw, OrbitLaw
 from hushrank.privacy.noise.keystream import Keystream
 
 # Above this mean square, the ball accepts less than once in a thousand tries for rank 3 and more.
 _BALL_LIMIT = 3.0
+_ROWS_BITS = 4000  # several times what its laws need
 SAMPLERS = ("sphere", "stiefel", "ball", "vertex", "coupling", "rows")
 
 
@@ -61,15 +63,22 @@ def attempts(law: OrbitLaw) -> tuple[Attempt, ...]:
         if not law.is_projection:
             raise SamplingFailed("auto", "real levels that differ have no exact sampler: draw a complex law instead")
         return (Attempt("stiefel", 10**5, "real and of equal levels: efficient where the tilts are flat"),)
-    last = Attempt("coupling", None, "neither flat nor concentrated: always ends")
-    if not law.is_projection:
-        return (Attempt("vertex", 50, "levels that differ: accepts where they are far apart"), last)
     found = []
-    if _mean_square(law) < _BALL_LIMIT:
-        found.append(Attempt("ball", 20, "gaps of several d: accepts at once"))
-    if law.costs[-1] < law.dimension:
+    if not law.is_projection:
+        found.append(Attempt("vertex", 50, "levels that differ: accepts where they are far apart"))
+    elif law.costs[-1] < law.dimension:
         found.append(Attempt("stiefel", 1000, "flat: nearly uniform"))
-    return (*found, last)
+    if law.is_projection and _mean_square(law) < _BALL_LIMIT:
+        found.append(Attempt("ball", 20, "gaps of several d: accepts at once"))
+    if flint_is_available() and _rows_are_fast(law):
+        found.append(Attempt("rows", _ROWS_BITS, "few levels in many dimensions: ball arithmetic is faster"))
+    return (*found, Attempt("coupling", None, "whatever the law: always ends"))
+
+
+def _rows_are_fast(law: OrbitLaw) -> bool:
+    """Whether the rows sampler is expected to need less time than the coupling (benchmarks/RESULTS.md)."""
+    d = law.dimension
+    return d >= max(100, 20 * law.rank) and spread_of(law) <= 10 * d
 
 
 def _mean_square(law: OrbitLaw) -> float:

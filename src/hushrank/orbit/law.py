@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
 
+# A coordinate of this cost is zero in float64, as one of any larger cost; samplers multiply costs by small factors.
+_LARGEST_COST = 1e300
+
 FloatArray = NDArray[np.float64]
 Factor = NDArray[np.float64] | NDArray[np.complex128]
 
@@ -47,7 +50,7 @@ class OrbitLaw:
     def __post_init__(self) -> None:
         for name in ("tilts", "levels"):
             value = np.array(getattr(self, name), np.float64)
-            if value.ndim != 1 or not value.size or not np.isfinite(value).all() or (np.diff(value) > 0).any():
+            if value.ndim != 1 or not value.size or not np.isfinite(value).all() or (value[1:] > value[:-1]).any():
                 requirement = "a vector of finite numbers in falling order"
                 raise InvalidParameter("OrbitLaw", name, requirement, getattr(self, name))
             value.flags.writeable = False
@@ -73,8 +76,9 @@ class OrbitLaw:
     @property
     def costs(self) -> FloatArray:
         """For a projection, levels_1 (tilts_1 - tilts_i) >= 0: the density of P = H / levels_1 is exp(-<costs, P>)."""
-        costs: FloatArray = self.levels[0] * (self.tilts[0] - self.tilts)
-        return costs
+        with np.errstate(over="ignore"):
+            costs: FloatArray = self.levels[0] * (self.tilts[0] - self.tilts)
+        return np.minimum(costs, _LARGEST_COST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ Exactness  Tilts and levels enter as they are, ties included. Ball arithmetic ce
            precision. How often depends on the tilts: for the data holder only.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,10 +80,8 @@ def draw(law: OrbitLaw, stream: Keystream, *, limit: int | None = 20_000) -> Dra
         raise SamplingFailed("rows", "python-flint is not installed: pip install 'hushrank[orbit]', or use coupling")
     balls, tries, bits = draw_rows(law, stream, bits=first_bits(law), limit=limit)
     with working_bits(bits):
-        differences: list[Differences | None] = [
-            None,
-            *(_row_differences(balls[m], balls[m - 1]) for m in range(1, len(balls))),
-        ]
+        differences: list[Differences | None] = [None]
+        differences += [_row_differences(y, x) for x, y in pairwise(balls)]
         rows = [np.array([float(x) for x in row]) for row in balls]
     return Draw(factor_from_pattern(rows, stream, differences), tries)
 

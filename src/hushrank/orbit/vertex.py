@@ -11,6 +11,8 @@ Cost       k d exponentials a proposal. Nearly all are accepted if the gaps betw
            large against sum_m 1 / (tilts_j - tilts_m); of equal levels, none.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +25,8 @@ from hushrank.privacy.noise.keystream import Keystream
 _LARGEST_BATCH = 64
 
 
-def draw(law: OrbitLaw, stream: Keystream, *, limit: int = 1000) -> Draw:
-    """Draw H by proposals at the largest pattern; `limit` is the largest number of proposals.
+def draw(law: OrbitLaw, stream: Keystream, *, limit: int | None = 1000) -> Draw:
+    """Draw H by proposals at the largest pattern; `limit` is the largest number of proposals, None for no end.
 
     Examples
     --------
@@ -36,9 +38,9 @@ def draw(law: OrbitLaw, stream: Keystream, *, limit: int = 1000) -> Draw:
     if not law.is_complex:
         raise InvalidParameter("vertex.draw", "law", "a complex law", law)
     _check_rates(law)
-    tries = 0
-    while tries < limit:
-        depths = _propose(law, min(1 + tries, _LARGEST_BATCH, limit - tries), stream)
+    most, tries = math.inf if limit is None else limit, 0
+    while tries < most:
+        depths = _propose(law, int(min(1 + tries, _LARGEST_BATCH, most - tries)), stream)
         accepted = np.flatnonzero(_is_interlacing(law, depths))
         if len(accepted):
             pattern = Pattern(law.levels, depths[accepted[0]])
