@@ -117,7 +117,7 @@ def crossover() -> list[str]:
         means, errors = found.mean(axis=1), found.std(axis=1, ddof=1) / math.sqrt(SPIKE_DRAWS)
         cells.append([f"{mean:.3f} +- {error:.3f}" for mean, error in zip(means, errors, strict=True)])
         points = {"strength": STRENGTHS, "mean": means.round(5).tolist(), "standard_error": errors.round(5).tolist()}
-        series.append({"method": name, "d": SPIKE_COLUMNS, **points})
+        series.append({"method": name, "d": SPIKE_COLUMNS, "draws": SPIKE_DRAWS, **points})
     cells.insert(2, [f"{1 - 1 / r:.3f}" for r in STRENGTHS])
     cells.append([f"{max(0.0, 1 - 2 / r**2):.3f}" for r in STRENGTHS])
     save("crossover", series)

@@ -27,7 +27,7 @@ from peers import peers_table, published_wishart
 from recorded import save
 
 TITLE = "Private principal components at a fixed guarantee"
-DRAWS, SLOW_DRAWS = 200, 40
+DRAWS, SLOW_DRAWS = 200, 100
 RANK_DRAWS = 20
 N_COMPONENTS = 5
 ENGINE = LocalEngine(threads=1)
@@ -131,13 +131,12 @@ def captured() -> list[str]:
                 cells.append(f"{mean:.4f} +- {error:.4f}")
             else:
                 cells.append(compared(mean, error, draws, reference, 10 if name in JOINT else 40))
-            new = {"data": cell.data, "method": name, "epsilon": [], "mean": [], "standard_error": []}
-            points = series.setdefault((cell.data, name), new)
-            points["epsilon"].append(cell.epsilon)
-            points["mean"].append(round(mean, 5))
-            points["standard_error"].append(round(error, 5))
+            points = series.setdefault((cell.data, name), [])
+            points.append((cell.epsilon, round(mean, 5), round(error, 5), draws))
         rows.append((cell.data, f"{cell.epsilon:g}", *cells))
-    save("captured_variance", list(series.values()))
+    names = ("epsilon", "mean", "standard_error", "draws")
+    columns = ((key, dict(zip(names, zip(*points, strict=True), strict=True))) for key, points in series.items())
+    save("captured_variance", [{"data": data, "method": method, **column} for (data, method), column in columns])
     return table(("top-5 variance captured", "epsilon", *calls), rows)
 
 

@@ -19,9 +19,9 @@ def noise_matrix(lattice, d):
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize("event", [Gaussian(1.0), Pure(1.0)])
 def test_the_forecast_is_the_spectral_norm_of_the_noise(event, field):
-    d = 150
+    d = 120
     lattice = gram_lattice(1.0, event, field=field)
-    norms = [np.linalg.norm(noise_matrix(lattice, d), 2) for _ in range(10)]
+    norms = [np.linalg.norm(noise_matrix(lattice, d), 2) for _ in range(6)]
     # The limit is approached from below at the rate d^(-2/3), with fluctuations of the same order.
     assert 0.88 < np.mean(norms) / noise_edge(lattice, d) < 1.08
 
@@ -29,7 +29,7 @@ def test_the_forecast_is_the_spectral_norm_of_the_noise(event, field):
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize("event", [Gaussian(1.0), Pure(1.0)])
 def test_directions_show_above_the_threshold_and_not_below(event, field):
-    d = 300
+    d = 200
     lattice = gram_lattice(1.0, event, field=field)
     threshold = signal_threshold(lattice, d)
 
@@ -39,7 +39,7 @@ def test_directions_show_above_the_threshold_and_not_below(event, field):
         return np.abs(np.linalg.eigh(spike)[1][0, -1]) ** 2
 
     assert overlap(2.5) > 0.6  # GOE: 1 - 1/2.5^2 = 0.84
-    assert np.mean([overlap(0.5) for _ in range(5)]) < 0.2
+    assert np.mean([overlap(0.5) for _ in range(5)]) < 0.25
 
 
 def test_the_threshold_follows_from_the_law_of_the_noise():

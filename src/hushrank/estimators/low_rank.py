@@ -52,8 +52,8 @@ class PrivateLowRank(SecondMomentEstimator):
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
     mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
         "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
-        result itself (delta = 0, idealized numerics); it is better only where the signal is weak, epsilon times the
-        eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+        result itself (delta = 0, idealized numerics); it is better for one direction where the signal is weak, epsilon
+        times the eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
     field : "real" or "complex", default "real"
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"
@@ -84,7 +84,7 @@ class PrivateLowRank(SecondMomentEstimator):
         Their eigenvectors as rows v (as columns, v^T); zero where an eigenvalue is.
     noisy_eigenvalues_ : ndarray of shape (rank,)
         With mechanism="exponential" and private eigenvalues only: what the Laplace mechanism released, clipped at 0.
-        Those of `matrix_` are smaller where it is the real part of a complex draw.
+        Those of `matrix_` have a smaller sum where it comes from the real part of a complex draw.
     center_ : ndarray of shape (n_features,)
         What was subtracted.
     privacy_ : Guarantee

@@ -91,7 +91,7 @@ class OrbitSample:
     levels : ndarray of shape (rank,)
         Eigenvalues that were public or released, in falling order; some may be zero.
     values : ndarray of shape (rank,)
-        Top eigenvalues of `matrix()`: the levels, or less where a real part was kept.
+        Top eigenvalues of `matrix()`: the levels, or, where a real part was kept, numbers of no larger sum.
     vectors : ndarray of shape (rank, n_features)
         Their eigenvectors as rows; zero for levels of zero.
     factor : ndarray of shape (n_features, any)

@@ -42,8 +42,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
     mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
         "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
-        result itself (delta = 0, idealized numerics); it is better only where the signal is weak, epsilon times the
-        eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+        result itself (delta = 0, idealized numerics); it is better for one direction where the signal is weak, epsilon
+        times the eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
     field : "real" or "complex", default "real"
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"
