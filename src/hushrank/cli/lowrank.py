@@ -19,8 +19,9 @@ def command(**arguments: Any) -> None:
     """Private low-rank approximation of a table of rows.
 
     What is approximated is the sum of x x^T over the rows x. INPUT is a Parquet file, a folder of Parquet files, a CSV
-    file with a header, or an .npy or .npz array (complex with --field complex). Rows are shortened to --row-norm, a public bound that you choose without looking at the data.
-    Eigenvalues are part of the release, unless you give public ones.
+    file with a header, or an .npy or .npz array (complex with --field complex). Rows are shortened to --row-norm, a
+    public bound that you choose without looking at the data. Eigenvalues are part of the release, unless you give
+    public ones.
 
     \b
     Examples:

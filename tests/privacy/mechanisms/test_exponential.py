@@ -262,3 +262,16 @@ def test_the_audit_looks_at_an_event_with_a_visible_ratio():
         return math.log(shares[0] / shares[1])
 
     assert 0.5 < loss(0.5) < 1.0 < 1.4 < loss(1.0)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("halved", [False, True])
+def test_audit_of_an_eigenvalue(halved):
+    """One column, a full row added: the eigenvalue moves by row_norm^2, for which Laplace noise is tight."""
+    trials, lattice = 20_000, score_lattice(1.0, Pure(2.0 if halved else 1.0), "add_remove", n_features=1, rank=1)
+    hits, noise = [], NoiseSource()
+    for value in (11.0, 10.0):
+        released = (release_eigenvalues(np.array([value]), lattice, noise)[0] for _ in range(trials))
+        hits.append(sum(number >= 11.0 for number in released))
+    found = epsilon_lower_bound(hits[0], trials, hits[1], trials, confidence=1 - 1e-9)
+    assert found > 1.4 if halved else 0.75 < found <= 1.0
