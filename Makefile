@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint format audit bench docs clean
+.PHONY: help demo test test-oldest lint format audit bench figures docs clean
 PYTEST := -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
 
 help:  ## Show this list
@@ -57,6 +57,10 @@ audit: $(VENV)/.installed  ## Slow statistical audits, and the accounting oracle
 bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmarks/RESULTS.md
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+figures: $(VENV)/.installed  ## Draw docs/images from benchmarks/results.json
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[report]'
+	$(BIN)/python benchmarks/figures.py
 
 docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'

@@ -140,6 +140,18 @@ def test_a_private_center_is_subtracted():
     assert model.matrix_ == pytest.approx(Y.T @ Y, abs=0.1)
 
 
+@pytest.mark.parametrize("row_norm", [1e-99, 1e99])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e12])
+@pytest.mark.parametrize("strategy", ["joint", "sequential"])
+def test_extreme_parameters_stay_finite(row_norm, epsilon, strategy):
+    X = rows(30) * row_norm
+    terms = {"row_norm": row_norm, "epsilon": epsilon, "mechanism": "exponential", "strategy": strategy}
+    for model in (PrivateLowRank(6, **terms), PrivateLowRank(eigenvalues=[1e-200, 1e200], **terms)):
+        fitted = model.fit(X)
+        assert np.isfinite(fitted.matrix_).all() and np.isfinite(fitted.components_).all()
+        model.fit(np.zeros((3, 6)))
+
+
 # 5. Refusals
 
 

@@ -206,6 +206,8 @@ def test_released_eigenvalues_fall_and_are_never_negative():
         ({"event": Gaussian(1.0)}, "event"),
         ({"event": Repeated(Gaussian(1.0), 2)}, "event"),
         ({"row_norm": 0.0}, "row_norm"),
+        ({"row_norm": 1e-101}, "row_norm"),
+        ({"row_norm": 1e101}, "row_norm"),
         ({"neighbors": "twins"}, "neighbors"),
         ({"field": "quaternion"}, "field"),
         ({"rank": 5}, "rank"),

@@ -31,6 +31,7 @@ Drawn = TypeVar("Drawn")
 
 ROW_BITS = 18  # rows become integer vectors of squared norm at most 4^18
 _ROUNDOFF = Fraction(1, 2**53)
+_SMALLEST_NORM = 1e-100
 
 
 def score_range(top_level: float, row_norm: float, neighbors: Neighbors) -> float:
@@ -114,6 +115,8 @@ def score_lattice(
     """Plan draws with score <M, H> for H of this rank, or the release of as many eigenvalues; reads nothing private."""
     owner = "score_lattice"
     bound = check_real(row_norm, "row_norm", owner, above=0)
+    if not _SMALLEST_NORM <= bound <= 1 / _SMALLEST_NORM:  # rates and scores are of the order of its square
+        raise InvalidParameter(owner, "row_norm", f"between {_SMALLEST_NORM:g} and {1 / _SMALLEST_NORM:g}", row_norm)
     d = check_integer(n_features, "n_features", owner, minimum=1)
     k = check_integer(rank, "rank", owner, minimum=1, maximum=d)
     limit = check_integer(n_max, "n_max", owner, minimum=1)
