@@ -23,6 +23,8 @@ def test_directions_are_orthonormal(is_complex, rank):
     rows = draw_directions(matrix(6, is_complex), rank, 0.8, Keystream(), is_complex=is_complex)
     assert rows.shape == (rank, 6) and np.iscomplexobj(rows) == is_complex
     assert rows @ rows.conj().T == pytest.approx(np.eye(rank), abs=1e-12)
+    largest = rows[np.arange(rank), np.abs(rows).argmax(axis=1)]
+    assert (largest.real > 0).all() and (largest.imag == 0).all()
 
 
 @pytest.mark.parametrize("is_complex", [False, True])

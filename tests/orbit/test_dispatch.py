@@ -40,7 +40,7 @@ def test_samplers_of_one_law_agree():
     for sample in samples.values():
         assert_plausible(ks_p_value(sample @ HOLE.tilts, samples["ball"] @ HOLE.tilts))
         assert_plausible(ks_p_value(sample[:, 0], samples["ball"][:, 0]))
-    other = power_law(6, 12.0, [1.0, 1.0, 1.0])
+    other = power_law(6, 18.0, [1.0, 1.0, 1.0])
     wrong = np.array([diagonal(draw_orbit(other, Keystream(), method="ball").factor) for _ in range(1500)])
     assert ks_p_value(wrong @ HOLE.tilts, samples["coupling"] @ HOLE.tilts) < FALSE_ALARM
 
