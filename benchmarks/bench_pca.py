@@ -3,8 +3,8 @@
 Neighbors: replace one row. The baseline adds Laplace noise to every entry of the upper triangle in floating point, with
 the best known L1 sensitivity sqrt(d (d + 3) / 2) B^2; it stands for what is done without a matrix mechanism. The values
 in brackets are those of an independent implementation in floating point, with 10 draws of the joint exponential
-mechanism and 40 of everything else. Two of the latter were measured again with more draws: on digits, 0.248 became 0.236
-(1000 draws, Wishart as published, epsilon 0.5) and 0.980 became 0.978 (1500 draws, two-sided Wishart, epsilon 5).
+mechanism and 40 of everything else. Two of the latter were measured again with more draws: on digits, 0.248 became
+0.236 (1000 draws, Wishart as published, epsilon 0.5) and 0.980 became 0.978 (1500 draws, two-sided Wishart, epsilon 5).
 """
 
 import logging

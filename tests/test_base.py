@@ -35,6 +35,15 @@ class Recorder:
         return LocalEngine(1).total(*arguments, **options)
 
 
+def test_a_model_whose_parameters_were_changed_is_not_saved(tmp_path):
+    model = PrivatePCA(1, row_norm=1.0, epsilon=1.0, mechanism="exponential").fit(np.eye(3))
+    model.set_params(mechanism="auto")
+    with pytest.raises(ModelFileError, match="parameters of this PrivatePCA were changed after its fit: set them back"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    model.set_params(mechanism="exponential").save(tmp_path / "model")
+
+
 def test_the_ledger_is_charged_with_the_whole_plan_before_data_are_summed():
     recorder = Recorder()
     model = pca(ledger=recorder, engine=recorder, center="private").fit(X)

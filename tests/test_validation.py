@@ -57,7 +57,7 @@ def test_right_values_pass(name, values):
         ("optional count", -1, "x of Owner must be an integer >= 0 or None; got -1."),
         ("words", "both", "x of Owner must be 'replace' or 'add_remove'; got 'both'."),
         ("flag", 1, "x of Owner must be a bool; got 1."),
-        ("vector", [math.inf], "x of Owner must be a vector of finite numbers or 'private' or None; got [inf]."),
+        ("vector", [math.inf], "x of Owner must be a vector of finite real numbers or 'private' or None; got [inf]."),
         ("object", 3, "x of Owner must be a dictionary; got 3."),
     ],
 )
@@ -77,7 +77,7 @@ def test_limits_are_sharp():
 
 @pytest.mark.parametrize("value", [[[1.0], [2.0, 3.0]], np.zeros((2, 2)), ["1"], [1j], None, 3.0, [math.nan]])
 def test_what_is_not_a_vector_is_refused(value):
-    with pytest.raises(InvalidParameter, match="center of Owner must be a vector of finite numbers"):
+    with pytest.raises(InvalidParameter, match="center of Owner must be a vector of finite real numbers"):
         check_vector(value, "center", "Owner")
 
 

@@ -69,7 +69,8 @@ class PrivateEstimator(BaseEstimator, ABC):
     - `_fit(rows, releases, noise, total)`: bound, release, post-process -> a dict of learned attributes, where
       `total(kernel, public_state)` is the exact sum of an integer kernel over all blocks of rows;
     - `_forecast(releases, n_samples, n_features)`: the error to expect, from public numbers;
-    - `_check_rows(rows, releases)`, where the schema of the data must fit the plan.
+    - `_check_rows(rows, releases)`, where the schema of the data must fit the plan;
+    - `_is_complex`, whether rows may be complex (False unless it is overridden).
     """
 
     _params: ClassVar[Mapping[str, Param]] = {}
@@ -146,6 +147,8 @@ iterator of blocks, or function that returns such an iterator
         The ledger, the engine and the seed stay behind. The file is replaced as a whole or not at all.
         """
         learned = self._learned()
+        if set(learned) - {"feature_names_in_", "n_features_in_", "privacy_"} != set(self._learns):
+            raise ModelFileError(f"parameters of this {type(self).__name__} were changed after its fit: set them back.")
         guarantee = learned.pop("privacy_")
         is_array = {name: isinstance(value, np.ndarray) and value.dtype != object for name, value in learned.items()}
         content = {
@@ -239,10 +242,14 @@ iterator of blocks, or function that returns such an iterator
         return validate_data(self, X, reset=False, **rules)
 
     def _check_new_complex_rows(self, X: Any) -> Any:
-        rows = read_rows(X, owner=type(self).__name__, allow_complex=True)
+        owner = type(self).__name__
+        rows = read_rows(X, owner=owner, allow_complex=True)
         if rows.n_features != self.n_features_in_:
             got = f"{rows.n_features} columns"
-            raise InvalidParameter(type(self).__name__, "X", f"rows of {self.n_features_in_} columns", got)
+            raise InvalidParameter(owner, "X", f"rows of {self.n_features_in_} columns", got)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and rows.columns is not None and tuple(names) != rows.columns:
+            raise InvalidParameter(owner, "X", "a table with the columns of the fit, in their order", rows.columns)
         return np.vstack([np.empty((0, rows.n_features), np.complex128), *rows.blocks()])
 
     def _learned(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def check_vector(value: Any, name: str, owner: str) -> np.ndarray:
     except ValueError:  # ragged
         array = np.empty((), object)
     if array.dtype.kind not in "biuf" or array.ndim != 1 or not np.isfinite(array.astype(np.float64)).all():
-        raise InvalidParameter(owner, name, "a vector of finite numbers", value)
+        raise InvalidParameter(owner, name, "a vector of finite real numbers", value)
     return array.astype(np.float64)
 
 

@@ -91,6 +91,7 @@ SOURCES = {
     "function of a list": lambda X, _: lambda: [pl.DataFrame(X, schema=NAMES)],
 }
 ONE_PASS = {"iterator", "mixed iterator", "Arrow batches"}
+STREAMS = ONE_PASS | {"function", "function of a list"}
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -108,14 +109,14 @@ def test_every_source_gives_the_same_bits(name, block_rows, threads, tmp_path):
 def test_every_source_describes_itself(name, allow_complex, tmp_path):
     X = sample()
     rows = read_rows(SOURCES[name](X, tmp_path), owner="PCA", allow_complex=allow_complex)
-    assert not rows.is_complex
+    assert rows.is_complex == (allow_complex and name in STREAMS)
     assert rows.n_features == 3 and rows.n_samples in (300, None)
     assert rows.columns in (tuple(NAMES), None)
     assert rows.can_repeat == (name not in ONE_PASS)
     reads = [list(rows.blocks(max_rows)) for max_rows in ((11, 299) if rows.can_repeat else (11,))]
     for blocks, max_rows in zip(reads, (11, 299), strict=False):
         assert sum(map(len, blocks)) == 300 and max(map(len, blocks)) <= max_rows
-        assert all(block.ndim == 2 and block.dtype.kind == "f" for block in blocks)
+        assert all(block.ndim == 2 and block.dtype.kind == ("c" if rows.is_complex else "f") for block in blocks)
 
 
 @given(st.permutations(range(60)), st.integers(1, 60), st.integers(1, 3))
@@ -260,16 +261,18 @@ def test_every_source_gives_the_same_complex_bits(name, block_rows, threads, tmp
 @pytest.mark.parametrize("name", COMPLEX_SOURCES)
 def test_complex_data_are_refused_unless_allowed(name, tmp_path):
     source = SOURCES[name](complex_sample(), tmp_path)
-    message = "X of PCA must be real numbers (Complex data not supported); got 'complex numbers'."
     with pytest.raises(InvalidParameter) as refusal:
         read_rows(source, owner="PCA")
-    assert str(refusal.value) == message
+    requirement = "real numbers, or field='complex' (Complex data not supported)"
+    assert str(refusal.value) == f"X of PCA must be {requirement}; got 'complex numbers'."
 
 
 def test_complex_rows_made_elsewhere_are_refused_unless_allowed():
     rows = read_rows(complex_sample(), owner="PCA", allow_complex=True)
     assert read_rows(rows, owner="PCA", allow_complex=True) is rows
-    with pytest.raises(InvalidParameter, match=r"X of PCA must be real numbers \(Complex data not supported\)"):
+    with pytest.raises(
+        InvalidParameter, match=r"must be real numbers, or field='complex' \(Complex data not supported\)"
+    ):
         read_rows(rows, owner="PCA")
     real = read_rows(sample(), owner="PCA", allow_complex=True)
     assert read_rows(real, owner="PCA") is real
@@ -281,7 +284,7 @@ def test_no_complex_rows_give_totals_of_zero():
     assert [total.tolist() for total in totals] == [[[0] * 3] * 3] * 2
 
 
-LATER_REAL = {
+OF_A_STREAM = {
     "array": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
     "lists": lambda X: X.tolist(),
@@ -293,15 +296,48 @@ LATER_REAL = {
 }
 
 
-@pytest.mark.parametrize("kind", LATER_REAL)
+@pytest.mark.parametrize("kind", OF_A_STREAM)
 @pytest.mark.parametrize("repeat", [False, True])
-def test_after_a_complex_block_real_ones_become_complex(kind, repeat):
+def test_real_blocks_of_a_complex_stream_become_complex(kind, repeat):
     Z, X = complex_sample(), sample()
-    parts = [Z, LATER_REAL[kind](X)]
-    rows = read_rows((lambda: parts) if repeat else iter(parts), owner="PCA", allow_complex=True)
-    blocks = list(rows.blocks(97))
-    assert rows.is_complex and all(block.dtype.kind == "c" and len(block) <= 97 for block in blocks)
-    assert np.array_equal(np.vstack(blocks), np.vstack([Z, X.astype(complex)]), equal_nan=True)
+    parts = [Z, OF_A_STREAM[kind](X)]
+    for order in (1, -1) if kind not in ("objects", "words") else (1,):
+        source = parts[::order]
+        rows = read_rows((lambda source=source: source) if repeat else iter(source), owner="PCA", allow_complex=True)
+        blocks = list(rows.blocks(97))
+        assert rows.is_complex and all(block.dtype.kind == "c" and len(block) <= 97 for block in blocks)
+        assert np.array_equal(np.vstack(blocks), np.vstack([Z, X.astype(complex)][::order]), equal_nan=True)
+
+
+def polars_objects(columns):
+    """Complex numbers in polars, which has no type for them."""
+    return pl.DataFrame({name: pl.Series(name, list(cells), pl.Object) for name, cells in columns.items()})
+
+
+LATER_COMPLEX = {
+    "array": lambda Z: Z,
+    "lists": lambda Z: Z.tolist(),
+    "objects": lambda Z: Z.astype(object),
+    "sparse": sp.csr_array,
+    "pandas": lambda Z: pd.DataFrame(Z),
+    "polars": lambda Z: polars_objects(dict(zip("ab", Z.T.tolist(), strict=True))),
+}
+
+
+@pytest.mark.parametrize("kind", LATER_COMPLEX)
+@pytest.mark.parametrize("repeat", [False, True])
+def test_the_first_block_does_not_decide_how_the_others_are_read(kind, repeat):
+    """One person's cell makes a list of numbers complex; that must not move the rows of other people."""
+    Z = complex_sample()[:, :2]
+    rest = []
+    for first in ([[0.5 + 0j, 0.5]], [[0.5, 0.5]]):
+        parts = [first, LATER_COMPLEX[kind](Z)]
+        rows = read_rows((lambda parts=parts: parts) if repeat else iter(parts), owner="PCA", allow_complex=True)
+        head, later = rows.blocks()
+        assert rows.is_complex and head.dtype == later.dtype == np.complex128 and head.tolist() == [[0.5, 0.5]]
+        assert np.array_equal(later, Z, equal_nan=True)
+        rest.append(later)
+    assert rest[0].tobytes() == rest[1].tobytes()
 
 
 def test_real_blocks_made_complex_are_bounded_in_bytes():
@@ -320,17 +356,36 @@ def test_a_cell_that_is_no_number_spoils_its_own_row_of_a_complex_stream_only():
             assert np.isnan(second[0, 0]) and second[0, 1] == 2j and second[1].tolist() == [3 + 1j, 4]
 
 
-def test_after_a_real_block_complex_cells_are_no_numbers():
-    for later in (np.array([[2j, 1], [3, 4]]), np.array([[2j, 1], [3, 4]], np.complex64)):
-        for allow_complex in (False, True):
-            rows = read_rows(iter([np.ones((1, 2)), later]), owner="PCA", allow_complex=allow_complex)
-            first, second = rows.blocks()
-            assert not rows.is_complex and first.dtype == second.dtype == np.float64
-            assert np.isnan(second).all()
+@pytest.mark.parametrize("frame", [pd.DataFrame, polars_objects])
+def test_the_columns_of_later_complex_tables_are_put_in_order(frame):
+    later = frame({"b": [2j, 4.0], "a": [1.0, 3 + 1j]})
+    rows = read_rows(iter([pd.DataFrame({"a": [1.0], "b": [2.0]}), later]), owner="PCA", allow_complex=True)
+    _, second = rows.blocks()
+    assert second.tolist() == [[1, 2j], [3 + 1j, 4]]
+
+
+@pytest.mark.parametrize("allow_complex", [False, True])
+def test_a_complex_table_as_the_first_block_is_refused(allow_complex):
+    frame = pd.DataFrame({"a": [1.0], "b": [2j]})
+    for source in (frame, iter([frame]), lambda: [frame]):
+        with pytest.raises(InvalidParameter, match=r"\(complex data: an array, npy or npz file\); got \"column 'b'"):
+            read_rows(source, owner="PCA", allow_complex=allow_complex)
+
+
+def test_cells_of_a_real_stream_that_are_complex_are_no_numbers():
+    def second_block(later):
+        rows = read_rows(iter([np.ones((1, 2)), later]), owner="PCA")
+        first, second = rows.blocks()
+        assert not rows.is_complex and first.dtype == second.dtype == np.float64
+        return second
+
+    for dtype in (np.complex64, np.complex128):
+        assert np.isnan(second_block(np.array([[2j, 1], [3, 4]], dtype))).all()
+    spoiled = [[np.nan, 1.0], [3.0, 4.0]]
     for cell in (2j, np.complex128(2j), np.complex64(2j)):
-        rows = read_rows(iter([np.ones((1, 2)), [[cell, 1.0], [3.0, 4.0]]]), owner="PCA", allow_complex=True)
-        _, second = rows.blocks()
-        assert np.array_equal(second, [[np.nan, 1.0], [3.0, 4.0]], equal_nan=True)
-    rows = read_rows(iter([np.ones((1, 2)), sp.csr_array(np.eye(2) * 1j)]), owner="PCA", allow_complex=True)
+        assert np.array_equal(second_block([[cell, 1.0], [3.0, 4.0]]), spoiled, equal_nan=True)
+    for frame in (pd.DataFrame, polars_objects):
+        second = second_block(frame({"a": [2j, 3j], "b": [1, 4]}))
+        assert np.array_equal(second, [[np.nan, 1], [np.nan, 4]], equal_nan=True)
     with pytest.raises(InvalidParameter, match="blocks that are arrays, sparse matrices or tables"):
-        list(rows.blocks())
+        second_block(sp.csr_array(np.eye(2) * 1j))

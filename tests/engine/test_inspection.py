@@ -7,11 +7,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from hushrank.engine.inspection import QUANTILES, WARNING, inspect
+from hushrank.estimators.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 
 any_rows = arrays(
@@ -114,10 +116,76 @@ def test_unsuitable_bounds_are_refused(row_norm):
 
 @pytest.mark.parametrize("center", [[1.0], [[1.0, 2.0]], [1.0, math.nan], ["a", "b"], 3.0])
 def test_unsuitable_centers_are_refused(center):
-    with pytest.raises(InvalidParameter, match="center of inspect must be a vector of 2 finite numbers or None; got"):
+    with pytest.raises(
+        InvalidParameter, match="center of inspect must be a vector of 2 finite real numbers or None; got"
+    ):
         inspect([[1.0, 2.0]], center=center)
 
 
 def test_data_are_checked_as_everywhere():
-    with pytest.raises(InvalidParameter, match=r"X of inspect must be real numbers \(Complex data not supported\)"):
-        inspect([[1j]])
+    with pytest.raises(
+        InvalidParameter, match="X of inspect must be numbers of at most double precision; got 'object'"
+    ):
+        inspect([[None]])
+
+
+# Complex rows.
+
+
+@given(any_rows, st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_norm_of_a_complex_row_is_that_of_its_parts(X, random):
+    order = random.sample(range(X.size), X.size)
+    Z = np.empty(X.shape, complex)
+    Z.real, Z.imag = X, X.ravel()[order].reshape(X.shape)
+    seen, parts = inspect(Z, row_norm=2.0), inspect(np.hstack([Z.real, Z.imag]), row_norm=2.0)
+    assert (seen.n_samples, seen.n_features) == X.shape
+    for name in ("not_finite_rows", "zero_rows"):
+        assert getattr(seen, name) == getattr(parts, name)
+    assert seen.constant_rows == sum(len(set(row)) == 1 and np.isfinite(row[0]) for row in Z.tolist())
+    if parts.largest_norm is None:
+        assert seen.largest_norm is None and seen.norm_quantiles is None
+    else:
+        assert seen.largest_norm == pytest.approx(parts.largest_norm, rel=1e-12)
+        assert seen.norm_quantiles == pytest.approx(parts.norm_quantiles, rel=2e-3, abs=1e-309)
+
+
+COMPLEX_SOURCES = {
+    "array": lambda Z, _: Z,
+    "complex64": lambda Z, _: Z.astype(np.complex64),
+    "columns": lambda Z, _: np.asfortranarray(Z),
+    "lists": lambda Z, _: Z.tolist(),
+    "sparse": lambda Z, _: scipy.sparse.csc_array(Z),
+    "npy": lambda Z, folder: np.save(folder / "z.npy", Z) or folder / "z.npy",
+    "npz": lambda Z, folder: np.savez(folder / "z.npz", Z) or folder / "z.npz",
+    "iterator": lambda Z, _: iter([Z[:1], Z[1:]]),
+    "iterator, real first": lambda Z, _: iter([[[0.0, 0.0]], Z[[0, 1, 3, 4]]]),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX_SOURCES)
+def test_complex_rows_of_every_source(name, tmp_path):
+    Z = np.array([[3j, 4.0], [2j, 2j], [0.0, 0.0], [1.0, complex(0.0, math.nan)], [2.0, 2j]])
+    seen = inspect(COMPLEX_SOURCES[name](Z, tmp_path), row_norm=4.0)
+    counts = (seen.n_samples, seen.n_features, seen.not_finite_rows, seen.zero_rows, seen.constant_rows)
+    assert counts == (5, 2, 1, 1, 2)
+    assert (seen.largest_norm, seen.longer_rows) == (5.0, 1)
+
+
+def test_a_center_is_subtracted_from_the_real_parts():
+    seen = inspect([[1 + 3j, 2 + 4j], [1.0, 2.0]], center=[1, 2], row_norm=4.9)
+    assert (seen.largest_norm, seen.longer_rows, seen.zero_rows) == (5.0, 1, 0)
+    with pytest.raises(InvalidParameter, match="center of inspect must be a vector of 1 finite real numbers or None"):
+        inspect([[1j]], center=[1j])
+
+
+def test_a_complex_fit_shortens_the_rows_that_were_counted(caplog):
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((500, 4)) + 1j * rng.standard_normal((500, 4))
+    Z[::50, 1] = complex(0.0, math.inf)
+    seen = inspect(Z, row_norm=2.5)
+    with caplog.at_level("INFO", logger="hushrank"):
+        PrivatePCA(1, row_norm=2.5, epsilon=1.0, field="complex").fit(Z)
+    lost, shortened = seen.not_finite_rows, seen.longer_rows
+    assert lost == 10 and 50 < shortened < 490
+    assert f"{lost} of 500 rows are not finite and count as zero, {shortened} are longer" in caplog.text

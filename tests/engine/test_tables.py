@@ -117,7 +117,10 @@ REFUSED = [
     (pd.DataFrame({"a": [1.0], "t": pd.array(["7.25"], "string")}), "'t' of type String"),
     (pd.DataFrame({"t": DAY}), "'t' of type Datetime"),
     (pd.DataFrame({"t": pd.Categorical([1])}), "'t' of type Categorical"),
+    (pd.DataFrame({"t": pd.interval_range(0, 1)}), "'t' of type Unknown"),
+    (pd.DataFrame({"t": pd.arrays.SparseArray([7.25, 0.0])}), "'t' of type Unknown"),  # Arrow has no such type
     (pl.DataFrame({"a": [1.0], "t": ["7.25"]}), "'t' of type String"),
+    (pl.DataFrame({"t": pl.Series([7.25j], dtype=pl.Object)}), "'t' of type Object"),
     (pl.DataFrame({"t": [decimal.Decimal("7.25")]}), "'t' of type Decimal"),
     (pl.DataFrame({"t": [[7.25]]}), "'t' of type List"),
     (pa.table({"a": [1.0], "t": ["7.25"]}), "'t' of type string"),
@@ -132,8 +135,19 @@ def test_other_types_are_refused_by_column_and_type(data, part):
     with pytest.raises(InvalidParameter) as refusal:
         read_table(data, "PCA")
     message = str(refusal.value)
-    assert message.startswith('X of PCA must be a table of numbers and booleans; got "column ')
+    assert message.startswith('X of PCA must be a table of real numbers and booleans; got "column ')
     assert part in message and "7.25" not in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "column", [np.array([7.25j]), np.array([7.25], np.complex64), np.empty(0, complex), pd.arrays.SparseArray([7.25j])]
+)
+def test_complex_columns_are_refused_with_advice(column):
+    """Arrow, through which frames are read, has no complex numbers."""
+    with pytest.raises(InvalidParameter) as refusal:
+        read_table(pd.DataFrame({"a": np.ones(len(column)), "t": column}), "PCA")
+    requirement = "a table of real numbers and booleans (complex data: an array, npy or npz file)"
+    assert str(refusal.value) == f"X of PCA must be {requirement}; got \"column 't' of complex numbers\"."
 
 
 @pytest.mark.parametrize(

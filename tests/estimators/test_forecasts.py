@@ -56,11 +56,11 @@ def test_the_threshold_follows_from_the_law_of_the_noise():
 def test_the_mean_loss_of_a_sequence_is_the_sum_of_its_draws():
     terms = {"row_norm": 1.0, "epsilon": 2.0, "mechanism": "exponential"}
     model = PrivatePCA(3, strategy="sequential", **terms)
-    loss = model.plan((100, 8)).forecast["mean loss of the score, at most"]
+    loss = model.plan((100, 8)).forecast["mean score loss, at most (top eigenvalue 1)"]
     rate = 2.0 / 3 / 2  # epsilon / 3 for each draw, over a range of 2
     parts = [expected_score_loss(8 - j, [1.0], rate, is_complex=False) for j in range(3)]
     assert loss == pytest.approx(sum(parts) / 100, rel=1e-5)
-    joint = PrivatePCA(3, **terms).plan((100, 8)).forecast["mean loss of the score, at most"]
+    joint = PrivatePCA(3, **terms).plan((100, 8)).forecast["mean score loss, at most (top eigenvalue 1)"]
     assert joint == pytest.approx(expected_score_loss(8, np.ones(3), 1.0, is_complex=True) / 100, rel=1e-5)
 
 
@@ -69,7 +69,7 @@ def test_the_loss_of_draws_stays_below_its_forecast():
     best = np.linalg.eigvalsh(X.T @ X)[-2:].sum() / 100
     for strategy in ("joint", "sequential"):
         model = PrivatePCA(2, row_norm=1.0, epsilon=2.0, mechanism="exponential", strategy=strategy, field="complex")
-        bound = model.plan(X.shape).forecast["mean loss of the score, at most"]
+        bound = model.plan(X.shape).forecast["mean score loss, at most (top eigenvalue 1)"]
         losses = [best - np.vdot(V, V @ (X.T @ X)).real / 100 for V in (model.fit(X).components_ for _ in range(60))]
         # Nearly attained by a joint draw that is this concentrated; seven standard errors fail once in 10^11 runs.
         assert 0.1 * bound < np.mean(losses) < bound + 7 * np.std(losses) / 60**0.5

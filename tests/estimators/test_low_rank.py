@@ -63,7 +63,8 @@ def test_complex_gaussian_noise_shrinks_with_the_budget():
 # 3. Planted data
 
 
-# benchmarks/RESULTS.md has the means of 20 at d = 50; single fits vary by 0.02 and 0.001 here.
+# benchmarks/RESULTS.md: 1.144, 1.008, 1.0005. Single fits vary by 0.026, 0.001 and less, so that the limits are six
+# and more standard errors away.
 @pytest.mark.parametrize(("epsilon", "low", "high"), [(0.25, 1.02, 1.19), (1.0, 1.0005, 1.03), (4.0, 1.0, 1.005)])
 def test_the_error_of_the_default_on_power_law_data(epsilon, low, high):
     X = power_law_rows(20_000, 50, seed=0)
@@ -71,7 +72,7 @@ def test_the_error_of_the_default_on_power_law_data(epsilon, low, high):
     M = X.T @ X
     best = np.linalg.norm(np.linalg.eigvalsh(M)[:-5])
     model = PrivateLowRank(5, row_norm=1.0, epsilon=epsilon)
-    ratio = np.mean([np.linalg.norm(M - model.fit(X).matrix_) for _ in range(5)]) / best
+    ratio = np.mean([np.linalg.norm(M - model.fit(X).matrix_) for _ in range(20)]) / best
     assert low < ratio <= high
 
 
@@ -166,6 +167,11 @@ def test_extreme_parameters_stay_finite(row_norm, epsilon, strategy):
         ({"eigenvalues": [1.0] * 7}, "eigenvalues of PrivateLowRank must be 1 to 6 numbers >= 0"),
         ({"eigenvalues": []}, "eigenvalues of PrivateLowRank must be 1 to 6 numbers >= 0"),
         ({"rank": 2, "share": 1.0}, "share of PrivateLowRank must be a finite float > 0 and < 1"),
+        ({"rank": 2, "share": 0.3}, "share of PrivateLowRank must be None unless mechanism='exponential' releases"),
+        (
+            {"eigenvalues": [1.0], "share": 0.3, "mechanism": "exponential"},
+            "share of PrivateLowRank must be None unless",
+        ),
         ({"rank": 2, "mechanism": "gaussian"}, "delta of PrivateLowRank must be > 0 for Gaussian noise"),
         (
             {"rank": 2, "mechanism": "wishart", "delta": 0.1},

@@ -6,13 +6,15 @@ from scipy import stats
 
 from hushrank.estimators import orbit_release
 from hushrank.estimators.orbit_release import plan_orbit, release_orbit
+from hushrank.linalg.spectral import fix_signs
+from hushrank.orbit import basis
 from hushrank.orbit.law import OrbitLaw
 from hushrank.orbit.partition import mean_diagonal
 from hushrank.privacy.events import Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.noise.source import NoiseSource
-from orbit_support import haar_bases, hotelling_p_value
+from orbit_support import haar_bases, hotelling_p_value, ks_p_value
 from support import FALSE_ALARM, assert_plausible, laplace_scale_p_value
 
 D = 5
@@ -156,7 +158,6 @@ def test_the_noisy_top_eigenvalue_sets_the_rate(monkeypatch):
 @pytest.mark.parametrize("strategy", ["joint", "sequential"])
 @pytest.mark.parametrize("released", [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1e-30, 0.0], [5e-324, 0.0, 0.0]])
 def test_eigenvalues_that_come_out_as_zero_leave_shapes_alone(field, strategy, released, monkeypatch):
-    monkeypatch.setattr(orbit_release, "release_eigenvalues", lambda values, lattice, noise: np.array(released))
     noise, releases = NoiseSource(), plan(3, share=0.5, field=field, strategy=strategy)
     monkeypatch.setattr(orbit_release, "release_eigenvalues", _logged(released))
     sample = release_orbit(matrix(VALUES)[0], releases, noise)
@@ -180,7 +181,38 @@ def test_the_zero_matrix_gives_a_uniform_direction():
     assert_plausible(stats.kstest(first, "uniform").pvalue)
 
 
-def test_the_published_vectors_do_not_depend_on_the_eigenbasis(monkeypatch):
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize(("d", "k"), [(5, 4), (8, 6), (5, 2)])
+def test_what_is_published_does_not_remember_the_eigenbasis(field, d, k, monkeypatch):
+    """At epsilon near 0 all data have one law. The real part of a projection of rank k > d / 2 has tied eigenvalues: a
+    plain SVD picks their eigenvectors by the factor, so by the data, and the test notices."""
+    bases = [matrix(np.arange(d, 0.0, -1.0), field == "complex", seed=seed)[0] for seed in (1, 2)]
+    releases = plan(k, levels=np.ones(k), epsilon=1e-9, field=field, d=d)
+
+    def smallest_p_value(n):
+        samples = []
+        for M in bases:
+            noise = NoiseSource()
+            drawn = np.array([release_orbit(M, releases, noise).vectors for _ in range(n)])
+            samples.append(drawn.real.reshape(n, -1))
+        return min(ks_p_value(one, other) for one, other in zip(*(sample.T for sample in samples), strict=True))
+
+    assert_plausible(smallest_p_value(600))
+    if field == "real" and 2 * k > d:
+        monkeypatch.setattr(basis, "_canonical", lambda columns, cuts: fix_signs(columns.T))
+        assert smallest_p_value(2000) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_the_whole_space_shows_nothing_of_the_data(field):
+    releases = plan(4, levels=np.full(4, 3.0), epsilon=1.0, field=field, d=4)
+    for seed in (1, 2):
+        sample = release_orbit(matrix([9.0, 5.0, 2.0, 1.0], seed=seed)[0], releases, NoiseSource())
+        assert np.array_equal(sample.vectors, np.eye(4)) and np.array_equal(sample.values, np.full(4, 3.0))
+        assert sample.matrix() == pytest.approx(3.0 * np.eye(4), abs=1e-12)
+
+
+def test_the_published_vectors_are_those_of_the_matrix_alone(monkeypatch):
     """A factor that was turned by the data, as a sampler may return it, gives the same vectors."""
     M, _ = matrix(VALUES, True)
     draw = orbit_release.draw_orbit

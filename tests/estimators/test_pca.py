@@ -3,11 +3,13 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from hushrank.base import NotFitted
 from hushrank.estimators.pca import PrivatePCA
@@ -210,6 +212,34 @@ def test_real_rows_serve_a_complex_result_and_other_columns_are_refused():
         pca.transform(np.eye(3))
     with pytest.raises(InvalidParameter, match="Complex data not supported"):
         PrivatePCA(2, row_norm=1.0, epsilon=1.0).fit(complex_rows())
+
+
+def test_complex_models_hold_tables_to_the_columns_of_the_fit():
+    table = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0, field="complex").fit(table)
+    assert pca.transform(table).shape == (4, 2)
+    with pytest.raises(InvalidParameter, match="X of PrivatePCA must be a table with the columns of the fit, in their"):
+        pca.transform(table[list("dcba")])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"field": "complex"}, {"strategy": "sequential"}])
+def test_drawn_bits_do_not_depend_on_the_number_of_blas_threads(parameters):
+    X, results = power_law_rows(500, 150, seed=2), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            pca = PrivatePCA(4, row_norm=1.0, epsilon=50.0, mechanism="exponential", random_state=3, **parameters)
+            results.append(pca.fit(X).components_)
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    "terms", [{"epsilon": 1e-200}, {"epsilon": 1e200}, {"epsilon": 1e-14, "neighbors": "add_remove"}]
+)
+def test_budgets_beyond_the_arithmetic_are_refused_by_the_name_the_user_knows(terms):
+    pca = PrivatePCA(2, row_norm=1.0, mechanism="exponential", center="private", **terms)
+    for call in (lambda: pca.fit(np.eye(3)), lambda: pca.plan((10, 3))):
+        with pytest.raises(InvalidParameter, match=r"^epsilon of PrivatePCA must be"):
+            call()
 
 
 @pytest.mark.parametrize(

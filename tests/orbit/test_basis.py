@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hushrank.orbit import basis
 from hushrank.orbit.basis import canonical_vectors, real_part_factor, top_of_real_part
 from orbit_support import haar_bases
 
@@ -54,6 +55,41 @@ def test_the_real_part_has_a_real_factor_and_its_top():
     assert pytest.approx(vectors.T * values, abs=1e-12) == real @ vectors.T
 
 
-def test_a_factor_of_full_rank_has_a_top_as_well():
-    values, vectors = top_of_real_part(np.eye(3, dtype=complex), 3)
-    assert values == pytest.approx([1.0, 1.0, 1.0]) and vectors.shape == (3, 3)
+@pytest.mark.parametrize(
+    ("d", "levels"), [(5, [1.0] * 4), (10, [1.0] * 7), (5, [1.0] * 5), (6, [3.0, 1.0, 1.0, 1.0, 1.0]), (6, [2.0, 1.0])]
+)
+def test_the_top_of_the_real_part_is_the_same_for_every_factor_and_steady_under_rounding(d, levels, monkeypatch):
+    """The real part of a projection of rank k > d / 2 has the eigenvalue 1 at least 2 k - d times: a plain SVD returns
+    any basis of such a tie, and rounding decides which."""
+    rng, levels = np.random.default_rng(d), np.array(levels)
+    factor = random_factor(rng, d, levels, True)
+    others = [turn_inside_ties(factor, levels, True, rng) * (1 + 1e-15 * rng.standard_normal((d, 1))) for _ in range(4)]
+
+    def largest_change():
+        values, vectors = top_of_real_part(factor, len(levels))
+        tops = [top_of_real_part(other, len(levels)) for other in others]
+        assert all(top[0] == pytest.approx(values, abs=1e-12) for top in tops)
+        return max(np.abs(top[1] - vectors).max() for top in tops)
+
+    assert largest_change() < 1e-10
+    if np.unique(levels, return_counts=True)[1].max() > d / 2 + 0.5:
+        monkeypatch.setattr(basis, "_TIED", 0.0)  # the planted bug: no value counts as tied
+        monkeypatch.setattr(basis, "_canonical", lambda columns, cuts: columns.T)
+        assert largest_change() > 0.1
+
+
+@pytest.mark.parametrize(("d", "k"), [(5, 4), (6, 4), (3, 3)])
+def test_ties_of_the_real_part_have_orthonormal_eigenvectors(d, k):
+    factor = random_factor(np.random.default_rng(d), d, np.ones(k), True)
+    values, vectors = top_of_real_part(factor, k)
+    assert values[: 2 * k - d] == pytest.approx(np.ones(2 * k - d)) and (values <= 1 + 1e-12).all()
+    assert vectors @ vectors.T == pytest.approx(np.eye(k), abs=1e-12)
+    real = (factor @ factor.conj().T).real
+    assert pytest.approx(vectors.T * values, abs=1e-10) == real @ vectors.T
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_the_whole_space_has_the_unit_vectors_without_a_trace_of_rounding(is_complex):
+    factor = random_factor(np.random.default_rng(3), 4, np.full(4, 2.0), is_complex)
+    assert np.array_equal(canonical_vectors(factor, np.full(4, 2.0)), np.eye(4))
+    assert np.array_equal(top_of_real_part(factor, 4)[1], np.eye(4))

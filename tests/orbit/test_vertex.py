@@ -76,7 +76,11 @@ def test_tries_follow_the_acceptance():
     stream = Keystream()
     tries = np.array([vertex.draw(LAWS["concentrated"], stream).tries for _ in range(50)])
     assert tries.mean() < 1.5
-    assert max(vertex.draw(LAWS["rejecting"], stream).tries for _ in range(200)) > 1
+    narrow = OrbitLaw(LAWS["rejecting"].tilts / 4, LAWS["rejecting"].levels, is_complex=True)
+    proposed = vertex._is_interlacing(narrow, vertex._propose(narrow, 20_000, stream))
+    assert 0.1 < proposed.mean() < 0.9
+    tries = sum(vertex.draw(narrow, stream).tries for _ in range(300))
+    assert 300 / tries == pytest.approx(proposed.mean(), abs=0.25)  # a deviation is 0.03
 
 
 # 3. Planted bugs

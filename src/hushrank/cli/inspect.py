@@ -18,9 +18,9 @@ from hushrank.engine.inspection import inspect
 def command(source: str, row_norm: float | None, center: Any, columns: list[str] | None, as_json: bool) -> None:
     """Look at a table before a fit. The numbers are not private.
 
-    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Printed are
-    the numbers of rows that would count as zero and the lengths of rows, to choose --row-norm by. They are for the data
-    holder and must not be published.
+    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array,
+    which may be complex. Printed are the numbers of rows that would count as zero and the lengths of rows, to choose
+    --row-norm by. They are for the data holder and must not be published.
     """
     report = inspect(source, row_norm=row_norm, center=center, columns=columns)
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))

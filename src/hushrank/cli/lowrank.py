@@ -39,7 +39,7 @@ def describe(model: Any) -> Iterator[Any]:
     """A table of the eigenvalues."""
     rank, d = model.components_.shape
     table = Table(title=f"private {d} x {d} matrix of rank {rank}", title_justify="left")
-    for name in ("rank", "eigenvalue", "largest loading"):
+    for name in ("component", "eigenvalue", "largest loading"):
         table.add_column(name, justify="left" if name == "largest loading" else "right")
     names = getattr(model, "feature_names_in_", range(d))
     for i, (value, loadings) in enumerate(zip(model.eigenvalues_, model.components_, strict=True)):

@@ -95,7 +95,11 @@ SECOND_MOMENT_OPTIONS = options(
         help="auto: Gaussian noise if delta > 0, else two-sided Wishart noise. exponential: for weak signals.",
     ),
     click.option(
-        "--field", type=click.Choice(["real", "complex"]), default="real", show_default=True, help="Of the result."
+        "--field",
+        type=click.Choice(["real", "complex"]),
+        default="real",
+        show_default=True,
+        help="Of the result; complex takes complex .npy and .npz files as well.",
     ),
     click.option(
         "--strategy",
@@ -118,9 +122,7 @@ LOW_RANK_OPTIONS = options(
     click.option(
         "--share",
         type=float,
-        default=0.5,
-        show_default=True,
-        help="With --mechanism exponential: part of the budget for private eigenvalues.",
+        help="With --mechanism exponential: part of the budget for private eigenvalues. Default: one half.",
     ),
 )
 

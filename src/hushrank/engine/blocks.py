@@ -44,8 +44,8 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
     columns : sequence of column names, optional
         Columns of a table or file to read, in this order; all of them by default.
     allow_complex : bool, default False
-        Whether complex arrays, sparse matrices and npy and npz files are read as well. A stream is complex if its
-        first block is.
+        Whether complex arrays, sparse matrices and npy and npz files are read as well. A stream is then read as complex
+        whatever its blocks are: one block must not decide how the others are read.
 
     Returns
     -------
@@ -64,7 +64,11 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
     >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
     (3, 2, [2, 1])
     """
-    rows = data if isinstance(data, Rows) else _first_reader(_SOURCES, data)(data, owner, columns)
+    if isinstance(data, Rows):
+        rows = data
+    else:
+        read = _first_reader(_SOURCES, data)
+        rows = StreamRows(data, owner, columns, allow_complex) if read is StreamRows else read(data, owner, columns)
     if not allow_complex:
         check_real_rows(rows, owner)
     return rows
@@ -81,9 +85,11 @@ class StreamRows(Rows):
         Who asks, for error messages.
     columns : sequence of column names, optional
         Columns to read if the blocks are tables.
+    is_complex : bool, default False
+        Whether all blocks are read as complex; otherwise all are real.
     """
 
-    def __init__(self, source: Any, owner: str, columns: Columns = None) -> None:
+    def __init__(self, source: Any, owner: str, columns: Columns = None, is_complex: bool = False) -> None:
         self.can_repeat = not isinstance(source, Iterator)
         self._source, self._owner, self._choice = source, owner, columns
         blocks = self._start()
@@ -91,8 +97,10 @@ class StreamRows(Rows):
         if first is None:
             raise InvalidParameter(owner, "X", "blocks, at least one of them", "none")
         head = _read_block(first, owner, columns)
+        if not is_complex:
+            check_real_rows(head, owner)
         super().__init__(head.n_features, None, head.columns)
-        self.is_complex = head.is_complex
+        self.is_complex = is_complex
         self._first = [] if self.can_repeat else [first]  # a one-pass source must not lose the block peeked at
         self._is_fresh = True
 
@@ -111,7 +119,7 @@ class StreamRows(Rows):
             del block  # before the next one is made
 
     def _split(self, block: Any, max_rows: int) -> Iterator[Block]:
-        """Pieces of a block; where the first block was complex, those of real ones are made complex."""
+        """Pieces of a block; those of a real one are made complex where the stream is."""
         rows = self._check(block)
         if rows.is_complex == self.is_complex:
             return rows.blocks(max_rows)

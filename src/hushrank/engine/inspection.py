@@ -37,7 +37,8 @@ class Inspection:
     zero_rows, constant_rows : int
         Rows of zeros, and rows whose entries are all equal (rows of zeros among them).
     largest_norm : float or None
-        Largest Euclidean norm of the finite rows minus the center; None if there are none.
+        Largest Euclidean norm of the finite rows minus the center; None if there are none. That of a complex row is
+        the norm of its real and imaginary parts together.
     norm_quantiles : dict or None
         "median", "90 %", "95 %" and "99 %" of these norms, right to 0.05 %: the smallest norm that this share of the
         rows does not exceed.
@@ -91,7 +92,8 @@ def inspect(
     Parameters
     ----------
     data : array-like, sparse matrix, table, path, iterator or callable
-        Anything that `read_rows` takes; read once, in bounded memory.
+        Anything that `fit` takes, real or complex; read once, in bounded memory. A stream is read as for
+        field="complex", where a complex cell is a number; a real fit would count its row as zero.
     row_norm : float, optional
         A bound to try: how many rows are longer?
     center : array-like of shape (n_features,), optional
@@ -112,7 +114,7 @@ def inspect(
     """
     owner = "inspect"
     bound = _check_row_norm(row_norm, owner)
-    rows = read_rows(data, owner=owner, columns=columns)
+    rows = read_rows(data, owner=owner, columns=columns, allow_complex=True)
     tally = _Tally(_check_center(center, rows.n_features, owner), bound)
     for block in rows.blocks():
         tally.add(block)
@@ -141,8 +143,9 @@ class _Tally:
     @np.errstate(all="ignore")  # entries may be anything
     def add(self, block: Block) -> None:
         """Count the rows of a block."""
-        X = np.ascontiguousarray(block, dtype=np.float64)
-        norms = _norms(X if self._center is None else X - self._center)
+        X = np.ascontiguousarray(block, dtype=np.complex128 if np.iscomplexobj(block) else np.float64)
+        centered = X if self._center is None else X - self._center
+        norms = _norms(centered.view(np.float64))  # of a complex row: real and imaginary parts in turn
         norms = norms[~np.isnan(norms)]
         self.n_samples += len(X)
         self.not_finite += len(X) - len(norms)
@@ -194,6 +197,6 @@ def _check_center(center: ArrayLike | None, n_features: int, owner: str) -> Floa
         return None
     vector = np.asarray(center)
     if vector.dtype.kind not in "biuf" or vector.shape != (n_features,) or not np.isfinite(vector).all():
-        requirement = f"a vector of {n_features} finite numbers or None"
+        requirement = f"a vector of {n_features} finite real numbers or None"
         raise InvalidParameter(owner, "center", requirement, f"{vector.dtype} of shape {vector.shape}")
     return vector.astype(np.float64)

@@ -143,7 +143,8 @@ def convert(block: Block, dtype: type[np.generic]) -> Block:
 def check_real_rows(rows: Rows, owner: str) -> None:
     """Refuse complex rows, in a phrase that the estimator checks of scikit-learn look for."""
     if rows.is_complex:
-        raise InvalidParameter(owner, "X", "real numbers (Complex data not supported)", "complex numbers")
+        requirement = "real numbers, or field='complex' (Complex data not supported)"
+        raise InvalidParameter(owner, "X", requirement, "complex numbers")
 
 
 def to_number(cell: Any) -> float:
@@ -182,10 +183,8 @@ def _check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> N
 
     Two phrases are those that the estimator checks of scikit-learn look for.
     """
-    if dtype.kind == "c" and dtype.itemsize > 16:
-        raise InvalidParameter(owner, "X", "complex numbers of at most 128 bits", str(dtype))
-    if dtype.kind not in "biufc" or (dtype.kind != "c" and dtype.itemsize > 8):
-        raise InvalidParameter(owner, "X", "real numbers of at most 64 bits", str(dtype))
+    if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        raise InvalidParameter(owner, "X", "numbers of at most double precision", str(dtype))
     if len(shape) != 2:
         requirement = "of two dimensions, a row for each person (Reshape your data)"
         raise InvalidParameter(owner, "X", requirement, f"shape {shape}")

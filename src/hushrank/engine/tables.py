@@ -1,7 +1,7 @@
 """Rows of tables in memory: pandas, polars, pyarrow and every other eager frame that narwhals knows.
 
-Numeric and boolean columns become float64 a block at a time, nulls NaN. The index of a pandas table is no column:
-row ids are neither read nor kept.
+Real and boolean columns become float64 a block at a time, nulls NaN. The index of a pandas table is no column: row ids
+are neither read nor kept.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -18,7 +18,8 @@ from hushrank.exceptions import InvalidParameter
 
 _WIDTHS = (8, 16, 32, 64)
 _NUMBERS = {"Boolean", "Float16", "Float32", "Float64"} | {f"{sign}{w}" for sign in ("Int", "UInt") for w in _WIDTHS}
-_REQUIREMENT = "a table of numbers and booleans"
+_REQUIREMENT = "a table of real numbers and booleans"
+_REAL_OR_ARRAY = f"{_REQUIREMENT} (complex data: an array, npy or npz file)"
 _COLLECTED = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
 # Arrow gives a column without any value the type null; whether it has one may depend on a single person.
 _ACCEPTED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
@@ -33,14 +34,23 @@ class FrameRows(Rows):
         types = list(frame.schema.values())
         for j in self._positions:
             if str(types[j]) not in _NUMBERS and not self._is_empty(j):
+                if self._is_complex_column(j):
+                    raise InvalidParameter(owner, "X", _REAL_OR_ARRAY, f"column {names[j]!r} of complex numbers")
                 raise InvalidParameter(owner, "X", _REQUIREMENT, f"column {names[j]!r} of type {types[j]}")
         super().__init__(len(self._positions), len(frame), [names[j] for j in self._positions])
 
     def _is_empty(self, position: int) -> bool:
         """Whether the type of a column says that it holds nulls only, as the column of a partition may."""
-        return str(self._frame.schema.dtypes()[position]) == "Unknown" and pa.types.is_null(
-            self._frame[:0, position].to_arrow().type
-        )
+        if str(self._frame.schema.dtypes()[position]) != "Unknown":
+            return False
+        try:
+            return bool(pa.types.is_null(self._frame[:0, position].to_arrow().type))
+        except pa.ArrowException:  # Arrow has no such type: complex numbers, extended precision, sparse columns
+            return False
+
+    def _is_complex_column(self, position: int) -> bool:
+        """Whether a column has a complex NumPy type, which narwhals does not know."""
+        return getattr(self._frame[:0, position].to_native().dtype, "kind", None) == "c"
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Float64 blocks of consecutive rows."""

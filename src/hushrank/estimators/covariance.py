@@ -37,14 +37,14 @@ class PrivateCovariance(SecondMomentEstimator):
     rank : int or None, default None
         Rank of `covariance_`; None keeps every direction of positive variance.
     center : None, vector or "private", default None
-        What is subtracted from every row: nothing (second moment), a public vector, or a mean that is estimated
+        What is subtracted from every row: nothing (second moment), a public real vector, or a mean that is estimated
         privately with 10 % of the budget.
     center_norm : float or None, default None
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
     mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
         "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
-        result itself (delta = 0, idealized numerics); it is better for one direction where the signal is weak, epsilon
-        times the eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+        result itself (delta = 0, idealized numerics); docs/guide/orbit.md says where it is better: for one direction
+        of a weak signal, and for complex rows. No choice looks at the data.
     field : "real" or "complex", default "real"
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"

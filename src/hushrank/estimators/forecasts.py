@@ -48,7 +48,7 @@ def draw_forecast(releases: OrbitReleases, n_samples: int, n_features: int) -> d
     rate = releases.draws.rate([1.0] * (releases.rank if releases.is_joint else 1))
     forecast = {
         "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=is_complex),
-        "mean loss of the score, at most": mean_loss(releases, n_features),
+        "mean score loss, at most (top eigenvalue 1)": mean_loss(releases, n_features),
     }
     if releases.eigenvalues is not None:
         forecast["error of an eigenvalue"] = releases.eigenvalues.laplace_scale(releases.rank)
@@ -65,9 +65,9 @@ def mean_loss(releases: OrbitReleases, n_features: int) -> float:
     if not releases.is_joint:
         rate = releases.draws.rate([1.0])
         return sum(expected_score_loss(d - j, [1.0], rate, is_complex=is_complex) for j in range(k))
+    # Levels that are released later differ almost surely; the rate is least for equal ones.
     levels = np.linspace(1.0, 1.0 / k, k) if releases.levels is None else releases.levels / releases.levels[0]
-    levels = levels[levels > 0]
-    return expected_score_loss(d, levels, releases.draws.rate(levels), is_complex=is_complex)
+    return expected_score_loss(d, levels[levels > 0], releases.draws.rate([1.0] * k), is_complex=is_complex)
 
 
 def _entry_scale(lattice: SymmetricLattice) -> float:

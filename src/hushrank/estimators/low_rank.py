@@ -43,17 +43,18 @@ class PrivateLowRank(SecondMomentEstimator):
         Privacy budget, > 0.
     delta : float, default 0.0
         0 asks for pure privacy; more allows Gaussian noise, which is smaller.
-    share : float, default 0.5
-        Part of the budget for the eigenvalues, where mechanism="exponential" releases them; the rest is for directions.
+    share : float or None, default None
+        Part of the budget for the eigenvalues where mechanism="exponential" releases them, and only there; the rest is
+        for directions. None takes one half.
     center : None, vector or "private", default None
-        What is subtracted from every row: nothing, a public vector, or a mean that is estimated privately with 10 % of
-        the budget.
+        What is subtracted from every row: nothing, a public real vector, or a mean that is estimated privately with
+        10 % of the budget.
     center_norm : float or None, default None
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
     mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
         "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
-        result itself (delta = 0, idealized numerics); it is better for one direction where the signal is weak, epsilon
-        times the eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+        result itself (delta = 0, idealized numerics); docs/guide/orbit.md says where it is better: for one direction
+        of a weak signal, and for complex rows. No choice looks at the data.
     field : "real" or "complex", default "real"
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"
@@ -61,7 +62,8 @@ class PrivateLowRank(SecondMomentEstimator):
         epsilon each. "joint" is more accurate; "auto" takes it where the slowest data take minutes, which is where the
         number of directions times the cube of the number of columns is at most 10^9.
     neighbors : "replace" or "add_remove", default "replace"
-        Data sets are neighbors if one row is replaced, or if one is added or removed.
+        Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case a private
+        center needs a noisy number of rows, for 2 % of the budget.
     n_max : int, default 2**26
         Public bound on the number of rows.
     ledger : account of a ledger, optional
@@ -116,7 +118,7 @@ class PrivateLowRank(SecondMomentEstimator):
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1, optional=True),
         "eigenvalues": Param(np.ndarray, optional=True),
-        "share": Param(float, above=0, below=1),
+        "share": Param(float, above=0, below=1, optional=True),
         **SecondMomentEstimator._params,
     }
 
@@ -128,7 +130,7 @@ class PrivateLowRank(SecondMomentEstimator):
         row_norm: float,
         epsilon: float,
         delta: float = 0.0,
-        share: float = 0.5,
+        share: float | None = None,
         center: Any = None,
         center_norm: float | None = None,
         mechanism: str = "auto",
@@ -173,7 +175,7 @@ class PrivateLowRank(SecondMomentEstimator):
         if levels is not None:
             return Spectrum(len(levels), levels=levels)
         assert self.rank is not None  # checked by `_plan`
-        return Spectrum(self.rank, share=Fraction(float(self.share)))
+        return Spectrum(self.rank, share=Fraction(1, 2) if self.share is None else Fraction(float(self.share)))
 
     def _public_levels(self) -> Any:
         return None if self.eigenvalues is None else np.sort(np.asarray(self.eigenvalues, np.float64))[::-1]
@@ -190,6 +192,9 @@ class PrivateLowRank(SecondMomentEstimator):
         elif self.rank is None or self.rank > n_features:
             requirement = f"an integer from 1 to {n_features}, the number of columns, where eigenvalues is None"
             raise InvalidParameter(owner, "rank", requirement, self.rank)
+        if self.share is not None and not (self._is_exponential and self.eigenvalues is None):
+            requirement = "None unless mechanism='exponential' releases eigenvalues, which it serves"
+            raise InvalidParameter(owner, "share", requirement, self.share)
         return super()._plan(budget, n_features)
 
     def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.linalg.spectral import Matrix, eigenbasis, gram_of_columns
+from hushrank.linalg.threads import one_blas_thread
 from hushrank.orbit.basis import canonical_vectors, real_part_factor, top_of_real_part
 from hushrank.orbit.deflation import draw_directions
 from hushrank.orbit.dispatch import draw_orbit
@@ -35,6 +36,8 @@ from hushrank.privacy.planning import Step, draw_step, eigenvalues_step
 from hushrank.privacy.rational import float_at_most
 
 FloatArray = NDArray[np.float64]
+
+_DTYPES: dict[Field, Any] = {Field.REAL: np.float64, Field.COMPLEX: np.complex128}
 
 # Up to this rank times columns^3 a joint draw takes minutes at most, whatever the data (benchmarks/RESULTS.md).
 JOINT_WORK = 10**9
@@ -139,6 +142,11 @@ def plan_orbit(
 
 def release_orbit(M: Matrix, releases: OrbitReleases, noise: NoiseSource) -> OrbitSample:
     """Execute the releases in the order of `steps`; everything returned is a function of what they release."""
+    with one_blas_thread():  # the bits do not depend on the number of threads
+        return _release(M, releases, noise)
+
+
+def _release(M: Matrix, releases: OrbitReleases, noise: NoiseSource) -> OrbitSample:
     levels, basis = releases.levels, eigenbasis(M) if releases.is_joint or releases.levels is None else None
     if releases.eigenvalues is not None:
         assert basis is not None
@@ -157,6 +165,9 @@ def release_orbit(M: Matrix, releases: OrbitReleases, noise: NoiseSource) -> Orb
 def _draw_joint(basis: Any, levels: FloatArray, releases: OrbitReleases, rate: float, stream: Keystream) -> Any:
     """Eigenvalues, eigenvectors and a factor of H, or of its real part."""
     values, vectors = basis
+    if len(levels) == len(values) and levels[-1] == levels[0]:  # there is one such matrix, whatever the data
+        identity = np.eye(len(values), dtype=_DTYPES[releases.field])
+        return levels, identity, identity * np.sqrt(levels)
     is_complex = releases.field is Field.COMPLEX or releases.is_rounded
     factor = vectors @ draw_orbit(OrbitLaw(rate * values, levels, is_complex), stream).factor
     if not releases.is_rounded:
@@ -173,7 +184,7 @@ def _draw_sequence(M: Matrix, levels: FloatArray, releases: OrbitReleases, rate:
 
 def _complete(levels: FloatArray, sample: Any, n_features: int, releases: OrbitReleases) -> OrbitSample:
     """The sample in the units of the levels, with zeros for levels of zero: shapes depend on nothing private."""
-    dtype = np.complex128 if releases.field is Field.COMPLEX else np.float64
+    dtype = _DTYPES[releases.field]
     values, vectors = np.zeros(releases.rank), np.zeros((releases.rank, n_features), dtype)
     if sample is None:
         return OrbitSample(levels, values, vectors, np.zeros((n_features, 1), dtype))

@@ -36,14 +36,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     delta : float, default 0.0
         0 asks for pure privacy; more allows Gaussian noise, which is smaller.
     center : None, vector or "private", default None
-        What is subtracted from every row: nothing (components of the second moment), a public vector, or a mean
+        What is subtracted from every row: nothing (components of the second moment), a public real vector, or a mean
         that is estimated privately with 10 % of the budget.
     center_norm : float or None, default None
         With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
     mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
         "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
-        result itself (delta = 0, idealized numerics); it is better for one direction where the signal is weak, epsilon
-        times the eigenvalue gap of the sum below 3 d (docs/guide/orbit.md). No choice looks at the data.
+        result itself (delta = 0, idealized numerics); docs/guide/orbit.md says where it is better: for one direction
+        of a weak signal, and for complex rows. No choice looks at the data.
     field : "real" or "complex", default "real"
         Of the result; "complex" takes complex rows as well.
     strategy : "auto", "joint" or "sequential", default "auto"
@@ -52,7 +52,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         number of directions times the cube of the number of columns is at most 10^9.
     neighbors : "replace" or "add_remove", default "replace"
         Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case the number
-        of rows is secret as well, and 2 % of the budget buy a noisy one.
+        of rows is secret as well, and 2 % of the budget buy a noisy one (with mechanism="exponential" only for a
+        private center).
     n_max : int, default 2**26
         Public bound on the number of rows.
     ledger : account of a ledger, optional
@@ -184,7 +185,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     def inverse_transform(self, scores: Any) -> Matrix:
         """Rows from their coordinates."""
         self._learned()
-        return np.asarray(np.asarray(scores, self.components_.dtype) @ self.components_ + self.center_)
+        return np.asarray(np.asarray(scores) @ self.components_ + self.center_)
 
     @property
     def _n_features_out(self) -> int:

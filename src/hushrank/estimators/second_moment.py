@@ -127,7 +127,9 @@ class SecondMomentEstimator(PrivateEstimator):
         self._check_mechanism(budget)
         public_center = self._check_center(n_features)
         try:
-            return self._plan_releases(budget, n_features, public_center)
+            releases = self._plan_releases(budget, n_features, public_center)
+            releases.steps()  # their scales may be refused as well
+            return releases
         except InvalidParameter as error:  # of a lattice: say it in terms of this estimator
             name = {"event": "epsilon", "norm_bound": "center_norm"}.get(error.name, error.name)
             raise InvalidParameter(type(self).__name__, name, error.requirement, getattr(self, name)) from error

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
-from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.parameters import check_integer, check_real
 
 FloatArray = NDArray[np.float64]
@@ -115,7 +115,7 @@ def score_loss_quantile(
 
 
 def expected_pca_loss(
-    n_features: int, n_components: int, n_samples: int, epsilon: float, *, neighbors: Neighbors, is_complex: bool
+    n_features: int, n_components: int, n_samples: int, epsilon: float, *, neighbors: Neighbors | str, is_complex: bool
 ) -> float:
     """Bound on the expected loss of captured variance by orbit PCA, as a share of n_samples row_norm^2.
 
@@ -130,7 +130,7 @@ def expected_pca_loss(
     n_features = check_integer(n_features, "n_features", owner, minimum=1)
     n_samples = check_integer(n_samples, "n_samples", owner, minimum=1)
     n_components = check_integer(n_components, "n_components", owner, minimum=1, maximum=n_features)
-    rate = check_real(epsilon, "epsilon", owner, above=0) / _STEPS[neighbors]
+    rate = check_real(epsilon, "epsilon", owner, above=0) / _STEPS[parse_neighbors(neighbors, owner)]
     levels = np.ones(n_components)
     return expected_score_loss(n_features, levels, rate, is_complex=is_complex, trace=n_samples) / n_samples
 
@@ -189,7 +189,7 @@ def covering_loss_bound(
 
 
 def expected_frobenius_error(
-    eigenvalues: Numbers, rank: int, epsilons: tuple[float, float], *, row_norm: float, neighbors: Neighbors
+    eigenvalues: Numbers, rank: int, epsilons: tuple[float, float], *, row_norm: float, neighbors: Neighbors | str
 ) -> float:
     """Bound on the expected squared Frobenius error of private rank-k approximation (Theorem 2.3; Theorem 6).
 
@@ -221,7 +221,7 @@ def frobenius_error_quantile(
     probability: float,
     *,
     row_norm: float,
-    neighbors: Neighbors,
+    neighbors: Neighbors | str,
 ) -> float:
     """Squared Frobenius error not exceeded with the stated probability; see `expected_frobenius_error`.
 
@@ -240,7 +240,7 @@ def frobenius_error_quantile(
     return float((gamma[rank:] ** 2).sum() + rank * largest**2 + 2 * scaled * unit * (gamma[0] + largest))
 
 
-def falling(values: Numbers, name: str, owner: str, *, above: float | None = None) -> FloatArray:
+def check_falling(values: Numbers, name: str, owner: str, *, above: float | None = None) -> FloatArray:
     """Return finite numbers >= 0, or > `above`, in falling order, or raise InvalidParameter."""
     check_integer(len(values), f"length of {name}", owner, minimum=1)
     minimum = 0 if above is None else None
@@ -252,7 +252,7 @@ def _spectrum(dimension: int, levels: Numbers, owner: str) -> FloatArray:
     """All eigenvalues of H in falling order, zeros included."""
     dimension = check_integer(dimension, "dimension", owner, minimum=1)
     check_integer(len(levels), "length of levels", owner, minimum=1, maximum=dimension)
-    return np.append(falling(levels, "levels", owner, above=0), np.zeros(dimension - len(levels)))
+    return np.append(check_falling(levels, "levels", owner, above=0), np.zeros(dimension - len(levels)))
 
 
 def _half_dimension(dimension: int, levels: Numbers, is_complex: bool) -> tuple[float, float]:
@@ -288,11 +288,16 @@ def _distinct_pairs(dimension: int, rank: int) -> int:
 
 
 def _rank_k_scales(
-    eigenvalues: Numbers, rank: int, epsilons: tuple[float, float], row_norm: float, neighbors: Neighbors, owner: str
+    eigenvalues: Numbers,
+    rank: int,
+    epsilons: tuple[float, float],
+    row_norm: float,
+    neighbors: Neighbors | str,
+    owner: str,
 ) -> tuple[FloatArray, float, float]:
     """Spectrum of M in falling order, Laplace scale of its eigenvalues, and 1 / (rate top) of the draw."""
-    gamma = falling(eigenvalues, "eigenvalues", owner)
+    gamma = check_falling(eigenvalues, "eigenvalues", owner)
     check_integer(rank, "rank", owner, minimum=1, maximum=len(gamma))
-    change = _STEPS[neighbors] * check_real(row_norm, "row_norm", owner, above=0) ** 2
+    change = _STEPS[parse_neighbors(neighbors, owner)] * check_real(row_norm, "row_norm", owner, above=0) ** 2
     values_epsilon, vectors_epsilon = (check_real(epsilon, "epsilons", owner, above=0) for epsilon in epsilons)
     return gamma, change / values_epsilon, change / vectors_epsilon

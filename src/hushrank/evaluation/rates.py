@@ -10,7 +10,7 @@ Mangoubi, Wu, Kale, Thakurta, Vishnoi: Private Matrix Approximation and Geometry
 
 import numpy as np
 
-from hushrank.evaluation.bounds import Numbers, falling
+from hushrank.evaluation.bounds import Numbers, check_falling
 from hushrank.privacy.parameters import check_integer, check_real
 
 
@@ -27,7 +27,7 @@ def frobenius_lower_rate(eigenvalues: Numbers, rank: int, epsilon: float) -> flo
     """
     owner = "frobenius_lower_rate"
     gamma, rank = (
-        falling(eigenvalues, "eigenvalues", owner),
+        check_falling(eigenvalues, "eigenvalues", owner),
         check_integer(rank, "rank", owner, minimum=1, maximum=len(eigenvalues)),
     )
     epsilon, d = check_real(epsilon, "epsilon", owner, above=0), len(gamma)
@@ -50,7 +50,7 @@ def packing_number_log_rate(
     2.0
     """
     owner = "packing_number_log_rate"
-    values = falling(eigenvalues, "eigenvalues", owner)
+    values = check_falling(eigenvalues, "eigenvalues", owner)
     separation = check_real(separation, "separation", owner, above=0)
     constant = check_real(constant, "constant", owner, above=0)
     i, j = np.triu_indices(len(values), 1)

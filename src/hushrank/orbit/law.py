@@ -49,7 +49,8 @@ class OrbitLaw:
 
     def __post_init__(self) -> None:
         for name in ("tilts", "levels"):
-            value = np.array(getattr(self, name), np.float64)
+            given = np.asarray(getattr(self, name))
+            value = given.astype(np.float64) if given.dtype.kind in "biuf" else np.empty(0)
             if value.ndim != 1 or not value.size or not np.isfinite(value).all() or (value[1:] > value[:-1]).any():
                 requirement = "a vector of finite numbers in falling order"
                 raise InvalidParameter("OrbitLaw", name, requirement, getattr(self, name))

@@ -155,7 +155,7 @@ def _root_series(law: OrbitLaw) -> "arb_series":
 
     slope = arb_series([0])
     for node in _shifted_tilts(law):
-        slope += node / (2 * arb_series([1, -node]))
+        slope += node * (1 / (2 * arb_series([1, -node])))  # python-flint 0.7 cannot divide zero by a series
     return slope.integral().exp()
 
 

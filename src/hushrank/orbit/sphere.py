@@ -90,6 +90,8 @@ def sphere_envelope(costs: ArrayLike, is_complex: bool, *, b: float | None = Non
     """
     a = check_costs(costs, "sphere_envelope")
     beta, d = 2 if is_complex else 1, len(a)
+    if b is not None and not 0 < b < math.inf:
+        raise InvalidParameter("sphere_envelope", "b", "a number > 0", b)
     b = _best_parameter(2.0 * a / beta) if b is None else float(b)
     scales = 1.0 / np.sqrt(1.0 + 2.0 * a / (beta * b))
     return SphereEnvelope(a, is_complex, b, scales, beta / 2.0 * (b - d + d * math.log(d / b)))

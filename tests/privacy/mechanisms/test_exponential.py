@@ -208,6 +208,8 @@ def test_released_eigenvalues_fall_and_are_never_negative():
         ({"row_norm": 0.0}, "row_norm"),
         ({"row_norm": 1e-101}, "row_norm"),
         ({"row_norm": 1e101}, "row_norm"),
+        ({"event": Pure(1e-101)}, "event"),
+        ({"event": Repeated(Pure(1e101), 2)}, "event"),
         ({"neighbors": "twins"}, "neighbors"),
         ({"field": "quaternion"}, "field"),
         ({"rank": 5}, "rank"),

@@ -31,7 +31,7 @@ Drawn = TypeVar("Drawn")
 
 ROW_BITS = 18  # rows become integer vectors of squared norm at most 4^18
 _ROUNDOFF = Fraction(1, 2**53)
-_SMALLEST_NORM = 1e-100
+_SMALLEST = 1e-100  # norm and epsilon, and the inverse of the largest: rates, costs and scores then fit float64
 
 
 def score_range(top_level: float, row_norm: float, neighbors: Neighbors) -> float:
@@ -115,8 +115,8 @@ def score_lattice(
     """Plan draws with score <M, H> for H of this rank, or the release of as many eigenvalues; reads nothing private."""
     owner = "score_lattice"
     bound = check_real(row_norm, "row_norm", owner, above=0)
-    if not _SMALLEST_NORM <= bound <= 1 / _SMALLEST_NORM:  # rates and scores are of the order of its square
-        raise InvalidParameter(owner, "row_norm", f"between {_SMALLEST_NORM:g} and {1 / _SMALLEST_NORM:g}", row_norm)
+    if not _SMALLEST <= bound <= 1 / _SMALLEST:
+        raise InvalidParameter(owner, "row_norm", f"from {_SMALLEST:g} to {1 / _SMALLEST:g}", row_norm)
     d = check_integer(n_features, "n_features", owner, minimum=1)
     k = check_integer(rank, "rank", owner, minimum=1, maximum=d)
     limit = check_integer(n_max, "n_max", owner, minimum=1)
@@ -128,8 +128,11 @@ def score_lattice(
         most = int(limit * Fraction(bound) ** 2 / (16 * k * error))
         requirement = f"at most {most} for {d} columns and rank {k}, so that rounding costs little"
         raise InvalidParameter(owner, "n_max", requirement, n_max)
-    relation = parse_neighbors(neighbors, owner)
-    return ScoreLattice(event, relation, parse_field(field, owner), bound, 4**ROW_BITS, float_at_least(error))
+    relation, numbers = parse_neighbors(neighbors, owner), parse_field(field, owner)
+    lattice = ScoreLattice(event, relation, numbers, bound, 4**ROW_BITS, float_at_least(error))
+    if not _SMALLEST <= lattice.epsilon <= 1 / _SMALLEST:
+        raise InvalidParameter(owner, "event", f"one of epsilon from {_SMALLEST:g} to {1 / _SMALLEST:g}", event)
+    return lattice
 
 
 def rounding_error(n_features: int, n_max: int, n_draws: int) -> Fraction:
