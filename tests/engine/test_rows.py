@@ -189,8 +189,10 @@ def test_cells_become_numbers_or_nan():
         assert isinstance(to_number(cell), float) and isinstance(to_complex(cell), complex)
     for cell in (None, "oops", 10**400, [1.0], object()):
         assert np.isnan(to_number(cell)) and np.isnan(to_complex(cell))
-    for cell in (2j, 2 + 0j, np.complex128(2j), np.complex64(2j)):
+    for cell in (2j, 1 + 2j, np.complex128(2j), np.complex64(2j)):
         assert np.isnan(to_number(cell)) and to_complex(cell) == cell
+    for cell in (2 + 0j, np.complex128(2), np.complex64(2)):
+        assert to_number(cell) == to_complex(cell) == 2.0
     assert to_complex("1+2j") == 1 + 2j
 
 

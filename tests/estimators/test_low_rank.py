@@ -190,5 +190,7 @@ def test_refusals(parameters, message):
 
 
 def test_complex_rows_are_refused_by_a_real_result():
-    with pytest.raises(InvalidParameter, match=r"X of PrivateLowRank must be real numbers \(Complex data"):
+    with pytest.raises(
+        InvalidParameter, match=r"X of PrivateLowRank must be real numbers, or field='complex' \(Complex data"
+    ):
         PrivateLowRank(2, **UNIT).fit(complex_rows())

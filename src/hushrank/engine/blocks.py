@@ -157,6 +157,8 @@ def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool) -> R
     """Rows of a block whose types are not those of numbers, cell by cell; a cell that is not a number is NaN."""
     if is_table(block):
         cells = table_cells(block, owner, columns)
+    elif scipy.sparse.issparse(block):
+        cells = block.toarray().astype(object)
     elif isinstance(block, list | tuple | np.ndarray) and not isinstance(block, np.ma.MaskedArray):
         try:
             cells = np.array(block, object)

@@ -148,9 +148,14 @@ def check_real_rows(rows: Rows, owner: str) -> None:
 
 
 def to_number(cell: Any) -> float:
-    """A cell as a float, NaN if it is not a real number; never raises."""
-    if cell is None or isinstance(cell, complex | np.complexfloating):  # NumPy would drop the imaginary part
+    """A cell as a float, NaN if it is not a real number; never raises.
+
+    A complex cell without imaginary part is one: somebody else's cell may have made the array complex.
+    """
+    if cell is None:
         return np.nan
+    if isinstance(cell, complex | np.complexfloating):
+        return float(cell.real) if cell.imag == 0 else np.nan
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
