@@ -59,7 +59,8 @@ def mean_loss(releases: OrbitReleases, n_features: int) -> float:
     """Proved bound on the mean of max <A, H> - <A, H>, for top eigenvalue 1 of H (docs/privacy/orbit_bounds.md).
 
     Directions drawn one after the other lose at most the sum of their losses: the top eigenvalue of what the first j
-    leave of A is at least eigenvalue j + 1 of A.
+    leave of A is at least eigenvalue j + 1 of A. Where a real part is kept, the bound is that of the real part and not
+    of its top eigenvectors.
     """
     d, k, is_complex = n_features, releases.rank, releases.field is Field.COMPLEX or releases.is_rounded
     if not releases.is_joint:
