@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.rows import ArrayRows
 from hushrank.estimators.covariance import PrivateCovariance
-from hushrank.estimators.sums import sum_products, sum_rows
+from hushrank.estimators.sums import sum_complex_rows, sum_products, sum_rows
 from hushrank.evaluation.audit import delta_lower_bound, epsilon_lower_bound
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, Pure
@@ -103,6 +103,10 @@ def test_the_pure_center_shortens_no_row_within_its_norm():
     x = np.full((1, D), 1.0)  # norm 2, and L1 norm 4 = sqrt(4) * 2: the worst direction
     assert sum_rows(x, lattice)[1].tolist() == [1, 0, 0]
     assert sum_rows(1.001 * x, lattice)[1].tolist() == [1, 0, 1]
+    lattice = estimator(budget, center="private", center_norm=2.0, field="complex")._plan(budget, D).center
+    z = np.full((1, D), (1 + 1j) / 2**0.5)  # norm 2, and L1 norm sqrt(8) * 2 of all real numbers
+    assert sum_complex_rows(z, lattice)[1].tolist() == [1, 0, 0]
+    assert sum_complex_rows(1.001 * z, lattice)[1].tolist() == [1, 0, 1]
 
 
 # 2. Plan: order and shares

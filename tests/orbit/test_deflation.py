@@ -27,6 +27,14 @@ def test_directions_are_orthonormal(is_complex, rank):
     assert (largest.real > 0).all() and (largest.imag == 0).all()
 
 
+def test_the_next_compression_does_not_see_the_phase_of_a_direction():
+    x = haar_bases(1, 5, True, np.random.default_rng(3))[0][:, 0]
+    A = matrix(5, True)
+    expected = deflation._compress(A, deflation._reflector(x))
+    for phase in (-1.0, 1j, np.exp(0.3j)):
+        assert deflation._compress(A, deflation._reflector(phase * x)) == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize("is_complex", [False, True])
 def test_a_large_rate_gives_the_eigenvectors_in_order(is_complex):
     M = matrix(5, is_complex)

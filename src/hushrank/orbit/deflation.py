@@ -37,8 +37,7 @@ def draw_directions(M: Matrix, rank: int, rate: float, stream: Keystream, *, is_
         for j in range(rank):
             values, vectors = np.linalg.eigh(compressed)
             x = draw_vector(rate * (values[-1] - values), is_complex, stream, limit=None)[0]
-            # The rule for signs makes the vector, and so the next compression, a function of x x^* alone.
-            x = fix_signs((vectors @ x)[np.newaxis])[0]
+            x = vectors @ x
             directions[j, j:] = x
             for step in reversed(range(j)):
                 _reflect(directions[j, step:], reflectors[step])
@@ -48,7 +47,10 @@ def draw_directions(M: Matrix, rank: int, rate: float, stream: Keystream, *, is_
 
 
 def _reflector(x: Matrix) -> Matrix:
-    """Unit w such that I - 2 w w^* maps e_1 to a multiple of the unit vector x, without cancellation."""
+    """Unit w such that I - 2 w w^* maps e_1 to a multiple of the unit vector x, without cancellation.
+
+    A sign or phase of x turns w and leaves w w^* as it is: the reflection is a function of x x^* alone.
+    """
     phase = x[0] / abs(x[0]) if x[0] != 0 else 1.0
     w = x.copy()
     w[0] += phase
