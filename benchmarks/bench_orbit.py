@@ -59,7 +59,7 @@ def fast_cases() -> list[Case]:
 def slow_cases() -> list[Case]:
     """Complex laws in the hole, c gamma_1 = 2 d."""
     cases = []
-    for d, k in ((50, 5), (50, 10), (100, 5)):
+    for d, k in ((50, 5), (50, 10), (100, 5), (200, 5)):
         law = OrbitLaw(harmonic_tilts(d, 2.0), np.ones(k), is_complex=True)
         cases += [Case("complex projection, the hole", law, method, SLOW) for method in ("coupling", "rows")]
     for d, k, ways in ((50, 10, ("auto", "rows")), (50, 50, ("auto",))):
@@ -78,7 +78,7 @@ def speed() -> list[str]:
     rng, rows = np.random.default_rng(0), []
     G = rng.standard_normal((LARGE, LARGE))
     M = G @ G.T
-    bases = {d: np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (50, 100, LARGE)}
+    bases = {d: np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (50, 100, 200, LARGE)}
     for cases, repetitions in ((fast_cases(), 15), (slow_cases(), 5)):
         calls: dict[str, Callable[[], object]] = {"eigh": partial(np.linalg.eigh, M)}
         calls |= {str(i): partial(draw, case, bases[case.law.dimension]) for i, case in enumerate(cases)}

@@ -6,7 +6,8 @@ import click
 import numpy as np
 import pytest
 
-from hushrank.cli.options import Vector, options, print_plan
+from hushrank.cli.options import SECOND_MOMENT_OPTIONS, Vector, options, print_plan
+from hushrank.estimators.pca import PrivatePCA
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_gram
 
@@ -38,3 +39,13 @@ def test_help_lists_options_in_their_order():
         """Nothing."""
 
     assert [option.name for option in command.params] == ["first", "second"]
+
+
+def test_the_choices_are_the_words_of_the_estimators():
+    """The lists stand twice, so that --help does not have to load the estimators."""
+    decorated = SECOND_MOMENT_OPTIONS(click.command()(lambda **_: None))
+    choices = {
+        option.name: tuple(option.type.choices) for option in decorated.params if hasattr(option.type, "choices")
+    }
+    table = PrivatePCA.parameter_table()
+    assert choices == {name: table[name].words for name in ("mechanism", "field", "strategy")}

@@ -44,10 +44,9 @@ def draw_threshold(rate: float, n_features: int, *, is_complex: bool) -> float:
 
 def draw_forecast(releases: OrbitReleases, n_samples: int, n_features: int) -> dict[str, float]:
     """Forecast of the releases of the exponential mechanism, in units of a covariance."""
-    is_complex = releases.field is Field.COMPLEX or releases.is_rounded
     rate = releases.draws.rate([1.0] * (releases.rank if releases.is_joint else 1))
     forecast = {
-        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=is_complex),
+        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=releases.is_complex),
         "mean score loss, at most (top eigenvalue 1)": mean_loss(releases, n_features),
     }
     if releases.eigenvalues is not None:
@@ -62,7 +61,7 @@ def mean_loss(releases: OrbitReleases, n_features: int) -> float:
     leave of A is at least eigenvalue j + 1 of A. Where a real part is kept, the bound is that of the real part and not
     of its top eigenvectors.
     """
-    d, k, is_complex = n_features, releases.rank, releases.field is Field.COMPLEX or releases.is_rounded
+    d, k, is_complex = n_features, releases.rank, releases.is_complex
     if not releases.is_joint:
         rate = releases.draws.rate([1.0])
         return sum(expected_score_loss(d - j, [1.0], rate, is_complex=is_complex) for j in range(k))

@@ -39,7 +39,8 @@ FloatArray = NDArray[np.float64]
 
 _DTYPES: dict[Field, Any] = {Field.REAL: np.float64, Field.COMPLEX: np.complex128}
 
-# Up to this rank times columns^3 a joint draw takes minutes at most, whatever the data (benchmarks/RESULTS.md).
+# A slow joint draw takes about 2e-7 s times rank times columns^3 (benchmarks/RESULTS.md), some several times that:
+# minutes up to this number.
 JOINT_WORK = 10**9
 # Levels that are smaller than the top one by more than this are taken for zero; levels are public or released.
 _SMALLEST_RATIO = 2.0**-60
@@ -51,8 +52,6 @@ class OrbitReleases:
 
     Attributes
     ----------
-    field : Field
-        Of H.
     rank : int
     levels : ndarray of shape (rank,) or None
         Public eigenvalues of H; None if they are released.
@@ -64,12 +63,26 @@ class OrbitReleases:
         Whether all directions are drawn at once.
     """
 
-    field: Field
     rank: int
     levels: FloatArray | None
     eigenvalues: ScoreLattice | None
     draws: ScoreLattice
     is_joint: bool
+
+    @property
+    def field(self) -> Field:
+        """Of the result."""
+        return self.draws.field
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether a complex H is drawn and its real part kept."""
+        return self.is_joint and self.rank > 1 and self.field is Field.REAL
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether what is drawn is complex."""
+        return self.is_rounded or self.field is Field.COMPLEX
 
     def steps(self) -> tuple[Step, ...]:
         """The releases in the order of their execution."""
@@ -78,11 +91,6 @@ class OrbitReleases:
         if self.eigenvalues is None:
             return (draw,)
         return eigenvalues_step("eigenvalues", self.eigenvalues, self.rank), draw
-
-    @property
-    def is_rounded(self) -> bool:
-        """Whether a complex H is drawn and its real part kept."""
-        return self.is_joint and self.rank > 1 and self.field is Field.REAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +145,7 @@ def plan_orbit(
     make = partial(score_lattice, field=field, n_features=n_features, n_max=n_max)
     draws = make(row_norm, event, neighbors, rank=rank if is_joint else 1)
     spectrum = make(row_norm, events["eigenvalues"], neighbors, rank=rank) if "eigenvalues" in events else None
-    return OrbitReleases(field, rank, levels, spectrum, draws, is_joint)
+    return OrbitReleases(rank, levels, spectrum, draws, is_joint)
 
 
 def release_orbit(M: Matrix, releases: OrbitReleases, noise: NoiseSource) -> OrbitSample:
@@ -168,8 +176,7 @@ def _draw_joint(basis: Any, levels: FloatArray, releases: OrbitReleases, rate: f
     if len(levels) == len(values) and levels[-1] == levels[0]:  # there is one such matrix, whatever the data
         identity = np.eye(len(values), dtype=_DTYPES[releases.field])
         return levels, identity, identity * np.sqrt(levels)
-    is_complex = releases.field is Field.COMPLEX or releases.is_rounded
-    factor = vectors @ draw_orbit(OrbitLaw(rate * values, levels, is_complex), stream).factor
+    factor = vectors @ draw_orbit(OrbitLaw(rate * values, levels, releases.is_complex), stream).factor
     if not releases.is_rounded:
         rows = canonical_vectors(factor, levels)
         return levels, rows, rows.T * np.sqrt(levels)
@@ -178,7 +185,7 @@ def _draw_joint(basis: Any, levels: FloatArray, releases: OrbitReleases, rate: f
 
 
 def _draw_sequence(M: Matrix, levels: FloatArray, releases: OrbitReleases, rate: float, stream: Keystream) -> Any:
-    rows = draw_directions(M, len(levels), rate, stream, is_complex=releases.field is Field.COMPLEX)
+    rows = draw_directions(M, len(levels), rate, stream, is_complex=releases.is_complex)
     return levels, rows, rows.T * np.sqrt(levels)
 
 

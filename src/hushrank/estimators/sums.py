@@ -7,7 +7,6 @@ which is the tally of rows: all, not finite, shortened.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushrank.linalg.lattice import integer_gram, integer_gram_complex, integer_sum, integer_sum_l1, new_tally
 from hushrank.linalg.spectral import Matrix
@@ -15,8 +14,6 @@ from hushrank.privacy.mechanisms.exponential import ScoreLattice
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice
 from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice
-
-FloatArray = NDArray[np.float64]
 
 _LOW_BITS = 24
 _LOW_MASK = (1 << _LOW_BITS) - 1

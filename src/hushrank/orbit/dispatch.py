@@ -27,8 +27,8 @@ from hushrank.orbit.differences import flint_is_available, spread_of
 from hushrank.orbit.law import Draw, OrbitLaw
 from hushrank.privacy.noise.keystream import Keystream
 
-# Above this mean square, the ball accepts less than once in a thousand tries for rank 3 and more.
-_BALL_LIMIT = 3.0
+# Above this mean square (rank 3, equal gaps) the ball accepts one try in 20 for 10 columns, one in 1000 for 50.
+_BALL_LIMIT = 1.5
 SAMPLERS = ("sphere", "stiefel", "ball", "vertex", "coupling", "rows")
 
 

@@ -25,8 +25,26 @@ _FIRST_BATCH = 8
 _BATCH_ENTRIES = 1 << 18  # numbers per batch of proposals: 2 MB
 
 
+class AngularEnvelope:
+    """What the angular central Gaussian proposals of all ranks share."""
+
+    __slots__ = ()
+    is_complex: bool
+    scales: FloatArray
+
+    @property
+    def beta(self) -> int:
+        """Real numbers per entry."""
+        return 2 if self.is_complex else 1
+
+    @property
+    def log_determinant(self) -> float:
+        """log |Omega|."""
+        return float(-2.0 * np.log(self.scales).sum())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class SphereEnvelope:
+class SphereEnvelope(AngularEnvelope):
     """Angular central Gaussian proposals for exp(-x^* diag(costs) x), and their bound.
 
     Attributes
@@ -48,16 +66,6 @@ class SphereEnvelope:
     b: float
     scales: FloatArray
     log_constant: float
-
-    @property
-    def beta(self) -> int:
-        """Real numbers per entry."""
-        return 2 if self.is_complex else 1
-
-    @property
-    def log_determinant(self) -> float:
-        """log |Omega|."""
-        return float(-2.0 * np.log(self.scales).sum())
 
     def log_ratio(self, u: FloatArray) -> FloatArray:
         """Logarithm of the acceptance probability of proposals with u = x^* diag(costs) x; never above 0."""

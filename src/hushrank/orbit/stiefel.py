@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from hushrank.exceptions import InvalidParameter, SamplingFailed
 from hushrank.orbit.law import Draw, Factor, FloatArray, OrbitLaw
-from hushrank.orbit.sphere import check_costs, first_accepted
+from hushrank.orbit.sphere import AngularEnvelope, check_costs, first_accepted
 from hushrank.privacy.noise.continuous import normals
 from hushrank.privacy.noise.keystream import Keystream
 
@@ -26,7 +26,7 @@ _GRID_SIZE, _GRIDS = 64, 3  # of the search for b: each grid spans the neighbors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StiefelEnvelope:
+class StiefelEnvelope(AngularEnvelope):
     """Matrix angular central Gaussian proposals for exp(-<diag(costs), P>), and their bound.
 
     Attributes
@@ -51,16 +51,6 @@ class StiefelEnvelope:
     b: float
     scales: FloatArray
     log_constant: float
-
-    @property
-    def beta(self) -> int:
-        """Real numbers per entry."""
-        return 2 if self.is_complex else 1
-
-    @property
-    def log_determinant(self) -> float:
-        """log |Omega|."""
-        return float(-2.0 * np.log(self.scales).sum())
 
     def log_ratio(self, excess: FloatArray, log_growth: FloatArray) -> FloatArray:
         """Logarithm of the acceptance probability of proposals; never above 0.

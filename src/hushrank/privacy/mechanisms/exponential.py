@@ -20,6 +20,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, parse_field
+from hushrank.privacy.mechanisms.scales import rows_changed
 from hushrank.privacy.noise.continuous import laplaces
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.source import NoiseSource
@@ -28,28 +29,25 @@ from hushrank.privacy.rational import float_at_least, float_at_most
 
 FloatArray = NDArray[np.float64]
 Drawn = TypeVar("Drawn")
+Number = TypeVar("Number", float, Fraction)
 
 ROW_BITS = 18  # rows become integer vectors of squared norm at most 4^18
 _ROUNDOFF = Fraction(1, 2**53)
 _SMALLEST = 1e-100  # norm and epsilon, and the inverse of the largest: rates, costs and scores then fit float64
 
 
-def score_range(top_level: float, row_norm: float, neighbors: Neighbors) -> float:
+def score_range(top_level: Number, row_norm: Number, neighbors: Neighbors) -> Number:
     """Width of the interval in which <M - M', H> lies between neighbors, for eigenvalues of H in [0, top_level].
 
     Adding y y^* moves the score by y^* H y in [0, top_level row_norm^2]; replacing a row moves it by the difference of
     two such numbers, in an interval twice as wide (orbit.md, Lemma 1).
     """
-    return _width(neighbors) * top_level * row_norm**2
+    return rows_changed(neighbors) * top_level * row_norm * row_norm
 
 
-def eigenvalues_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
+def eigenvalues_sensitivity(row_norm: Number, neighbors: Neighbors) -> Number:
     """Largest L1 change of the eigenvalues of M between neighbors (orbit.md, Lemma 3)."""
-    return _width(neighbors) * row_norm**2
-
-
-def _width(neighbors: Neighbors) -> int:
-    return 2 if neighbors is Neighbors.REPLACE else 1
+    return rows_changed(neighbors) * row_norm * row_norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +90,13 @@ class ScoreLattice:
     def rate(self, levels: ArrayLike) -> float:
         """Factor of the score in the exponent of one draw, rounded down: epsilon over the range of the score."""
         exact = [Fraction(float(level)) for level in np.atleast_1d(np.asarray(levels, np.float64))]
-        width = _width(self.neighbors) * max(exact) * Fraction(self.row_norm) ** 2
+        width = score_range(max(exact), Fraction(self.row_norm), self.neighbors)
         # Each of the two scores is off by at most sum(levels) spectral_error, to either side (Lemma 4).
         return float_at_most(Fraction(self.epsilon) / (width + 4 * sum(exact) * Fraction(self.spectral_error)))
 
     def laplace_scale(self, n_values: int) -> float:
         """Scale of the noise on `n_values` eigenvalues, rounded up."""
-        sensitivity = _width(self.neighbors) * Fraction(self.row_norm) ** 2
+        sensitivity = eigenvalues_sensitivity(Fraction(self.row_norm), self.neighbors)
         return float_at_least((sensitivity + 2 * n_values * Fraction(self.spectral_error)) / Fraction(self.epsilon))
 
 
@@ -139,7 +137,7 @@ def rounding_error(n_features: int, n_max: int, n_draws: int) -> Fraction:
     """Spectral error of M over row_norm^2: one rounding to float64 and, for each draw, an eigendecomposition.
 
     LAPACK states its backward error as a modest multiple of the unit roundoff times |M|; the multiple taken here is
-    8 d. Samplers that separate ties of eigenvalues do so by less than that.
+    8 d.
     """
     return _ROUNDOFF * n_max * (1 + 8 * n_features * n_draws)
 

@@ -7,11 +7,17 @@ from fractions import Fraction
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
+from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.deviates import MAX_EXPONENT
 from hushrank.privacy.noise.laws import Law, exponential_law, normal_law
 from hushrank.privacy.noise.linear import MAX_COEFFICIENT
 from hushrank.privacy.parameters import check_integer
 from hushrank.privacy.rational import float_at_least, sqrt_at_least
+
+
+def rows_changed(neighbors: Neighbors) -> int:
+    """Rows in which neighboring data sets differ: one leaves and one comes, or one of the two."""
+    return 2 if neighbors is Neighbors.REPLACE else 1
 
 
 def check_gaussian_or_pure(event: Event, owner: str) -> Gaussian | Pure:

@@ -18,7 +18,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
-from hushrank.privacy.mechanisms.scales import check_lattice, lattice_bits
+from hushrank.privacy.mechanisms.scales import check_lattice, lattice_bits, rows_changed
 from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.bilinear import round_bilinear
 from hushrank.privacy.noise.deviates import Integers
@@ -36,11 +36,7 @@ _MULTIPLIER_BITS = 20  # output lattice C / 2^20: far below the noise, and few e
 
 def second_moment_nuclear_sensitivity(row_norm: float, neighbors: Neighbors) -> float:
     """Largest nuclear-norm change of sum x x^* over rows of norm <= row_norm (wishart.md, Lemma 1)."""
-    return _nuclear_factor(neighbors) * row_norm**2
-
-
-def _nuclear_factor(neighbors: Neighbors) -> int:
-    return 2 if neighbors is Neighbors.REPLACE else 1
+    return rows_changed(neighbors) * row_norm**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,7 @@ def wishart_lattice(
 
 def minimal_scale(squared_bound: int, epsilon: float, neighbors: Neighbors, field: Field) -> Fraction:
     """Smallest C that is epsilon-private: the density changes by at most |D|_* / 2C (real) or |D|_* / C (complex)."""
-    nuclear = squared_bound * _nuclear_factor(neighbors)
+    nuclear = squared_bound * rows_changed(neighbors)
     return nuclear / Fraction(epsilon) / (2 if field is Field.REAL else 1)
 
 
