@@ -39,7 +39,7 @@ FloatArray = NDArray[np.float64]
 
 _DTYPES: dict[Field, Any] = {Field.REAL: np.float64, Field.COMPLEX: np.complex128}
 
-# A slow joint draw takes about 2e-7 s times rank times columns^3 (benchmarks/RESULTS.md), some several times that:
+# A slow joint draw takes 1e-7 to 3e-7 s times rank times columns^3 (benchmarks/RESULTS.md), some several times that:
 # minutes up to this number.
 JOINT_WORK = 10**9
 # Levels that are smaller than the top one by more than this are taken for zero; levels are public or released.
