@@ -42,8 +42,8 @@ format: $(VENV)/.installed  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-audit: $(VENV)/.installed  ## Slow statistical audits, and the accounting oracle made anew
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m audit tests
+audit: $(VENV)/.installed  ## Slow statistical audits, new examples for property tests, the accounting oracle made anew
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m 'audit or hypothesis' --hypothesis-profile=search tests
 	$(PYTHON) -m venv .venv-oracle
 	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
 	.venv-oracle/bin/python tests/data/make_pld_oracle.py --check tests/data/pld_oracle.json

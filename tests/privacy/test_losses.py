@@ -171,7 +171,9 @@ def test_coarsening_never_lowers_delta(seed, atoms, grid, mu):
     rough = coarsen(law, grid)
     assert rough.losses.size == grid
     for at in np.linspace(-8.0, 8.0, 81):
-        assert rough.delta(at, mu) >= law.delta(at, mu) * (1 - 1e-12) - 1e-300
+        # Grid points are rounded, so the claim is made after the allowance for that, against the law without it.
+        without_allowance = float(law.masses @ gaussian_delta(at - law.losses, mu)) + law.infinity
+        assert rough.delta(at, mu) >= without_allowance * (1 - 1e-12) - 1e-300
 
 
 def test_coarsening_keeps_both_masses_and_changes_delta_little():
