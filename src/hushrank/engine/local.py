@@ -33,12 +33,30 @@ Advance = Callable[[int], None]
 _ROWS_WORTH_A_BLOCK = 2048
 
 
+class SharedKernel(Protocol):
+    """A kernel that adds to totals of which there is one for all threads, because one each would not fit."""
+
+    def new_totals(self, public_state: Any) -> tuple[IntegerArray, ...]:
+        """Zeros of the right shapes."""
+        ...
+
+    def add(self, block: Any, public_state: Any, totals: tuple[IntegerArray, ...]) -> None:
+        """Add what the kernel makes of a block; called from several threads at once, so it locks what it writes to."""
+        ...
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Where a sum over people is computed. Every engine gives the same bits."""
 
     def total(
-        self, blocks: Rows, kernel: Kernel[Totals], public_state: Any, *, verbose: int = 0, label: str = ""
+        self,
+        blocks: Rows,
+        kernel: Kernel[Totals] | SharedKernel,
+        public_state: Any,
+        *,
+        verbose: int = 0,
+        label: str = "",
     ) -> Totals:
         """Sum of kernel(block, public_state) over all blocks, modulo 2^64."""
         ...
@@ -77,7 +95,13 @@ class LocalEngine:
             raise InvalidParameter("LocalEngine", "block_rows", requirement, self.block_rows)
 
     def total(
-        self, blocks: Rows, kernel: Kernel[Totals], public_state: Any, *, verbose: int = 0, label: str = ""
+        self,
+        blocks: Rows,
+        kernel: Kernel[Totals] | SharedKernel,
+        public_state: Any,
+        *,
+        verbose: int = 0,
+        label: str = "",
     ) -> Totals:
         """Sum of kernel(block, public_state) over all blocks, modulo 2^64.
 
@@ -87,7 +111,7 @@ class LocalEngine:
             The rows; at most one block more than there are threads is in memory at a time.
         kernel : callable
             Returns an int64 array or a tuple of them, of shapes that are the same for every block. It must not write
-            to the block.
+            to the block. A `SharedKernel`, which is not callable, adds to one tuple of totals for all threads.
         public_state : object
             Handed to the kernel.
         verbose : int, default 0
@@ -100,6 +124,10 @@ class LocalEngine:
         total : ndarray or tuple of ndarrays
             The sums. Without rows, what the kernel returns for an empty block.
         """
+        if not callable(kernel):
+            totals = kernel.new_totals(public_state)
+            self.total(blocks, _adding_to(totals, kernel), public_state, verbose=verbose, label=label)
+            return cast(Totals, totals)
         threads, max_rows = self._split(blocks)
         add = _add_in_threads if threads > 1 else _add_in_turn
         with one_blas_thread() as limit, show_progress(blocks.n_samples, label, verbose) as advance:
@@ -108,7 +136,7 @@ class LocalEngine:
             for part in partials:
                 total.merge(part)
             if total.sums is None:  # no blocks: an empty one tells the shapes
-                total.add(np.empty((0, blocks.n_features)))
+                total.add(blocks.empty_block())
         return cast(Totals, total.result())
 
     def _split(self, blocks: Rows) -> tuple[int, int]:
@@ -119,6 +147,16 @@ class LocalEngine:
         share = max(_ROWS_WORTH_A_BLOCK, -(-blocks.n_samples // (4 * threads)))
         max_rows = min(self.block_rows, share)
         return max(1, min(threads, -(-blocks.n_samples // max_rows))), max_rows
+
+
+def _adding_to(totals: tuple[IntegerArray, ...], kernel: SharedKernel) -> Kernel[tuple[IntegerArray, ...]]:
+    """The kernel as one that returns nothing to add."""
+
+    def add(block: Block, public_state: Any) -> tuple[IntegerArray, ...]:
+        kernel.add(block, public_state, totals)
+        return ()
+
+    return add
 
 
 class _Partial:

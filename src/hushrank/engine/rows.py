@@ -53,6 +53,10 @@ class Rows(ABC):
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Real or complex arrays of shape (at most `max_rows` and 8192, n_features); they must not be written to."""
 
+    def empty_block(self) -> Any:
+        """A block without rows."""
+        return np.empty((0, self.n_features))
+
     def _block_rows(self, max_rows: int) -> int:
         """Rows of a converted float64 or complex128 block."""
         row_bytes = (16 if self.is_complex else 8) * self.n_features
@@ -63,7 +67,7 @@ class ArrayRows(Rows):
     """Rows of an array of any real or complex dtype and memory layout; its blocks are views."""
 
     def __init__(self, X: NDArray[Any], owner: str) -> None:
-        _check_matrix(X.dtype, X.shape, owner)
+        check_matrix(X.dtype, X.shape, owner)
         super().__init__(X.shape[1], X.shape[0])
         self._X, self.is_complex = X, X.dtype.kind == "c"
 
@@ -77,7 +81,7 @@ class SparseRows(Rows):
     """Rows of a SciPy sparse matrix or array, kept as CSR and made dense a block at a time."""
 
     def __init__(self, X: Any, owner: str) -> None:
-        _check_matrix(X.dtype, X.shape, owner)
+        check_matrix(X.dtype, X.shape, owner)
         super().__init__(X.shape[1], X.shape[0])
         self._X, self.is_complex = X.tocsr(), X.dtype.kind == "c"
         _check_indices(self._X, owner)
@@ -130,7 +134,7 @@ def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None
     if missing:
         raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", f"{len(names)} other columns")
     if not chosen:
-        _check_matrix(np.dtype(np.float64), (0, 0), owner)
+        check_matrix(np.dtype(np.float64), (0, 0), owner)
     return [positions[name] for name in chosen]
 
 
@@ -183,7 +187,7 @@ def refuse_damaged(path: Path, kind: str, owner: str, *errors: type[Exception]) 
         raise InvalidParameter(owner, "X", f"a readable {kind} file", f"{path.name}: {reason}") from error
 
 
-def _check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> None:
+def check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> None:
     """Refuse what is not a matrix of numbers in at most double precision with a column.
 
     Two phrases are those that the estimator checks of scikit-learn look for.

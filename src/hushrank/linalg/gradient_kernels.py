@@ -1,0 +1,207 @@
+"""Users of a factored gradient method: their factors, found from public state, and what they add to its sums.
+
+A user's factor follows from the own ratings and from released values alone. It is found anew in every pass, either by
+replaying all earlier local steps or by one ridge regression, so nothing is kept between passes and the order of the
+users does not matter. Contributions are bounded by `hushrank.linalg.scatter` before they are added.
+"""
+
+import math
+
+import numpy as np
+
+from hushrank.linalg.quantize import FloatArray, compiled
+from hushrank.linalg.rating_kernels import most_ratings, solve_user
+from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row, round_number
+
+
+@compiled
+def shorten_to(x: FloatArray, norm_bound: float) -> None:
+    """Shorten x to norm `norm_bound` if it is longer; what is not finite becomes NaN and adds nothing later."""
+    squared = 0.0
+    for a in range(len(x)):
+        squared += x[a] * x[a]
+    norm = math.sqrt(squared)
+    if norm > norm_bound:
+        for a in range(len(x)):
+            x[a] *= norm_bound / norm
+
+
+@compiled
+def add_densities(indptr: IntegerArray, n_items: int, bounds: FloatArray, total: IntegerArray) -> None:
+    """Add every user's share of rated items, in [0, 1]. bounds = (norm bound, limit, center)."""
+    for i in range(len(indptr) - 1):
+        share = (indptr[i + 1] - indptr[i]) / n_items
+        total[0] += round_number(share - bounds[2], bounds[0], bounds[1])
+
+
+@compiled
+def center_ratings(
+    indptr: IntegerArray,
+    items: Positions,
+    values: FloatArray,
+    base: FloatArray,
+    features: FloatArray,
+    ridge: float,
+    targets: FloatArray,
+) -> None:
+    """Fill `targets` with what the base and every user's own ridge regression on the features leave of the values."""
+    k = features.shape[1]
+    A, L, z = np.empty((k, k)), np.empty((k, k)), np.empty(k)
+    for i in range(len(indptr) - 1):
+        own = slice(indptr[i], indptr[i + 1])
+        solve_user(items[own], values[own], base, features, ridge, A, L, z, targets[own])
+
+
+@compiled
+def replay_factors(
+    indptr: IntegerArray,
+    items: Positions,
+    targets: FloatArray,
+    start_map: FloatArray,
+    item_factors: FloatArray,
+    balances: FloatArray,
+    user_norm: float,
+    steps: FloatArray,
+    U: FloatArray,
+) -> None:
+    """Fill row i of U with the factor of user i after all local steps (Algorithm 2, line 10; Algorithm 1, lines 14, 15).
+
+    Parameters
+    ----------
+    indptr, items, targets
+        Ratings of the users, as `center_ratings` leaves them.
+    start_map : ndarray of shape (n_items, rank)
+        The first factor is the sum of target times row over the own items.
+    item_factors : ndarray of shape (at least n_steps, n_items, rank)
+        V^0, V^1, ...; one for every step, others are not read.
+    balances : ndarray of shape (n_steps, rank, rank)
+        R^0, R^1, ...
+    user_norm : float
+        Every factor is shortened to it.
+    steps : ndarray of shape (2,)
+        Step sizes along the gradient of the residuals and along U R.
+    U : ndarray of shape (n_users, rank)
+    """
+    rank = U.shape[1]
+    move = np.empty(rank)
+    for i in range(len(indptr) - 1):
+        first, stop, u = indptr[i], indptr[i + 1], U[i]
+        u[:] = 0.0
+        for t in range(first, stop):
+            for a in range(rank):
+                u[a] += targets[t] * start_map[items[t], a]
+        shorten_to(u, user_norm)
+        for s in range(len(balances)):
+            V, R = item_factors[s], balances[s]
+            for a in range(rank):
+                move[a] = 0.0
+                for b in range(rank):
+                    move[a] -= steps[1] * u[b] * R[b, a]
+            for t in range(first, stop):
+                e = steps[0] * _residual(targets[t], V, items[t], u)
+                for a in range(rank):
+                    move[a] += e * V[items[t], a]
+            for a in range(rank):
+                u[a] += move[a]
+            shorten_to(u, user_norm)
+
+
+@compiled
+def _residual(target: float, V: FloatArray, item: int, u: FloatArray) -> float:
+    fitted = 0.0
+    for a in range(len(u)):
+        fitted += V[item, a] * u[a]
+    return target - fitted
+
+
+@compiled
+def solve_factors(
+    indptr: IntegerArray,
+    items: Positions,
+    values: FloatArray,
+    base: FloatArray,
+    W: FloatArray,
+    ridge: float,
+    spread: FloatArray,
+    user_norm: float,
+    targets: FloatArray,
+    U: FloatArray,
+) -> None:
+    """Fill row i of U with the factor of user i by ridge regression, and `targets` with what the features leave.
+
+    W holds the features and then V spread, for factors u = spread z whose z has prior N(0, I): the regression on W
+    finds the coefficients of the features and z together. Factors are shortened to `user_norm`.
+    """
+    k, rank = W.shape[1], U.shape[1]
+    A, L, z = np.empty((k, k)), np.empty((k, k)), np.empty(k)
+    n_features = k - rank
+    for i in range(len(indptr) - 1):
+        own = slice(indptr[i], indptr[i + 1])
+        solve_user(items[own], values[own], base, W, ridge, A, L, z, targets[own])
+        for t in range(indptr[i], indptr[i + 1]):
+            for a in range(n_features, k):
+                targets[t] += W[items[t], a] * z[a]
+        for a in range(rank):
+            U[i, a] = 0.0
+            for b in range(rank):
+                U[i, a] += spread[a, b] * z[n_features + b]
+        shorten_to(U[i], user_norm)
+
+
+@compiled
+def add_item_gradients(
+    indptr: IntegerArray,
+    items: Positions,
+    targets: FloatArray,
+    V: FloatArray,
+    U: FloatArray,
+    residual_norm: float,
+    norm_bound: float,
+    limit: float,
+    total: IntegerArray,
+) -> int:
+    """Add e u^T of every user, e = target - V u shortened to `residual_norm`; the number of users with a longer e."""
+    most, shortened = most_ratings(indptr), 0
+    e, G = np.empty(most), np.empty((most, U.shape[1]))
+    for i in range(len(indptr) - 1):
+        own, u, squared = items[indptr[i] : indptr[i + 1]], U[i], 0.0
+        n = len(own)
+        for t in range(n):
+            e[t] = _residual(targets[indptr[i] + t], V, own[t], u)
+            squared += e[t] * e[t]
+        shortened += squared > residual_norm * residual_norm
+        shorten_to(e[:n], residual_norm)
+        for t in range(n):
+            for a in range(len(u)):
+                G[t, a] = e[t] * u[a]
+        add_contribution(G, n, own, norm_bound, limit, total)
+    return shortened
+
+
+@compiled
+def add_factor_products(U: FloatArray, norm_bound: float, limit: float, total: IntegerArray) -> None:
+    """Add u u^T of every user to the upper triangle of `total`."""
+    rank = U.shape[1]
+    y, rows = np.empty(rank, np.int64), np.arange(rank).astype(np.int32)
+    for i in range(len(U)):
+        quantize_row(U[i], rank, norm_bound, limit, y)
+        _add_with_diagonal(y, rows, rank, total)
+
+
+@compiled
+def add_row_products(
+    indptr: IntegerArray, items: Positions, targets: FloatArray, norm_bound: float, limit: float, total: IntegerArray
+) -> None:
+    """Add y y^T of every user's row of targets, shortened to `norm_bound`, to the upper triangle of `total`."""
+    y = np.empty(most_ratings(indptr), np.int64)
+    for i in range(len(indptr) - 1):
+        own = items[indptr[i] : indptr[i + 1]]
+        quantize_row(targets[indptr[i] : indptr[i + 1]], len(own), norm_bound, limit, y)
+        _add_with_diagonal(y, own, len(own), total)
+
+
+@compiled
+def _add_with_diagonal(y: IntegerArray, rows: Positions, n: int, total: IntegerArray) -> None:
+    for a in range(n):
+        for b in range(a, n):
+            total[rows[a], rows[b]] += y[a] * y[b]
