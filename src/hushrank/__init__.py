@@ -7,6 +7,7 @@ __version__ = "0.1.0.dev0"
 
 # Public name -> module. Importing hushrank does no work: a module is loaded when one of its names is first used.
 _PUBLIC = {
+    "PrivateCompletion": "hushrank.estimators.completion",
     "PrivateCovariance": "hushrank.estimators.covariance",
     "PrivateLowRank": "hushrank.estimators.low_rank",
     "PrivatePCA": "hushrank.estimators.pca",

@@ -70,11 +70,16 @@ class PrivateEstimator(BaseEstimator, ABC):
       `total(kernel, public_state)` is the exact sum of an integer kernel over all blocks of rows;
     - `_forecast(releases, n_samples, n_features)`: the error to expect, from public numbers;
     - `_check_rows(rows, releases)`, where the schema of the data must fit the plan;
-    - `_is_complex`, whether rows may be complex (False unless it is overridden).
+    - `_is_complex`, whether rows may be complex (False unless it is overridden);
+    - `_read(X)`, where the data are something else than rows of numbers;
+    - `_is_adaptive`, True where `_plan` states one Gaussian release as the cap of releases whose shares are chosen
+      from released values, by a `GdpFilter`; the executed releases may then cost less than the cap, and the guarantee
+      is that of the cap.
     """
 
     _params: ClassVar[Mapping[str, Param]] = {}
     _unit: ClassVar[Unit] = Unit.ROW
+    _is_adaptive: ClassVar[bool] = False
     _common: ClassVar[Mapping[str, Param]] = {
         "epsilon": Param(float, above=0),
         "delta": Param(float, minimum=0, below=1),
@@ -122,7 +127,7 @@ iterator of blocks, or function that returns such an iterator
         self
         """
         budget, owner = self._check_parameters(), type(self).__name__
-        rows = read_rows(X, owner=owner, allow_complex=self._is_complex)
+        rows = self._read(X)
         releases = self._plan(budget, rows.n_features)
         self._check_rows(rows, releases)
         planned = tuple(step.event for step in releases.steps())
@@ -134,11 +139,11 @@ iterator of blocks, or function that returns such an iterator
         engine = LocalEngine() if self.engine is None else self.engine
         total = partial(engine.total, rows, verbose=self.verbose, label=owner)
         learned = self._fit(rows, releases, noise, total)
-        if noise.executed != planned:
+        if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
             raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
         if set(learned) != set(self._learns):
             raise PlanBroken(f"{owner} learns {self._learns} and returned {tuple(learned)}; nothing was kept.")
-        self._learn({**learned, **_schema(rows), "privacy_": noise.guarantee(budget)})
+        self._learn({**learned, **_schema(rows), "privacy_": noise.guarantee(budget, together(planned))})
         return self
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -167,7 +172,7 @@ iterator of blocks, or function that returns such an iterator
         if content.get("class") != cls.__name__:
             raise ModelFileError(f"{path} holds a {content.get('class')}, not a {cls.__name__}.")
         try:
-            model = cls(**content["parameters"])
+            model = cls(**cls._parameters_from_file(content["parameters"]))
             model._check_parameters()
             learned = {**arrays, **content["attributes"], "privacy_": Guarantee.from_dict(content["guarantee"])}
             expected = {*model._learns, "n_features_in_", "privacy_"}
@@ -203,6 +208,10 @@ iterator of blocks, or function that returns such an iterator
         """Whether rows may be complex."""
         return False
 
+    def _read(self, X: Any) -> Rows:
+        """The data, with their schema checked and no value read."""
+        return read_rows(X, owner=type(self).__name__, allow_complex=self._is_complex)
+
     @abstractmethod
     def _plan(self, budget: Budget, n_features: int) -> Releases:
         """The public numbers of all releases."""
@@ -232,6 +241,12 @@ iterator of blocks, or function that returns such an iterator
         """Parameters as a model file holds them."""
         values = self.get_params(deep=False)
         return {k: line.to_json(values[k]) for k, line in self.parameter_table().items() if k not in NEVER_SAVED}
+
+    @classmethod
+    def _parameters_from_file(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters from what `_saved_parameters` gave."""
+        table = cls.parameter_table()
+        return {name: table[name].from_json(value) for name, value in saved.items()}
 
     def _check_new_rows(self, X: Any) -> Any:
         """New rows, checked by scikit-learn's rules against the columns of the fit; NaN is allowed."""

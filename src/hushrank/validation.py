@@ -67,6 +67,10 @@ class Param:
             return np.asarray(value, np.float64).tolist()
         return self.kind(value) if self.kind in (float, int, bool) else value
 
+    def from_json(self, saved: Any) -> Any:
+        """A value from what `to_json` gave."""
+        return saved
+
     def wrong_values(self) -> Iterator[Any]:
         """Values that must be refused, made from the line itself: other types, and numbers outside the limits."""
         yield from (object(), "no such word", [["nested"]], complex(1, 1))

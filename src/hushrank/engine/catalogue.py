@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from narwhals.dependencies import is_into_series
 from numpy.typing import NDArray
 
+from hushrank.engine.identifiers import IdTable
 from hushrank.exceptions import InvalidParameter
 
 IntegerArray = NDArray[np.int64]
@@ -35,26 +36,23 @@ class Catalogue:
     Catalogue(3 int ids)
     """
 
-    __slots__ = ("_ids", "_sorted")
+    __slots__ = ("_ids", "_table")
 
     def __init__(self, ids: Any) -> None:
         if _is_integer(ids):
             if ids < 1:
                 raise InvalidParameter("Catalogue", "ids", "a count >= 1 or a sequence of ids", ids)
             ids = np.arange(ids)
-        array = _to_arrow(ids)
+        array = to_ids(ids)
         if pa.types.is_null(array.type) or len(array) == 0:
             raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
         if array.null_count:
             raise InvalidParameter("Catalogue", "ids", "ids that are set and fit int64", f"{array.null_count} others")
-        n_distinct = pc.count_distinct(array).as_py()
-        if n_distinct < len(array):
-            raise InvalidParameter("Catalogue", "ids", "different ids", f"{len(array) - n_distinct} repeated")
         self._ids = array
-        self._sorted: tuple[IntegerArray, IntegerArray] | None = None  # integer ids and their positions
-        if self._kind == "int":  # sorted once: Arrow would make its table of all ids anew for every block looked up
-            order = np.argsort(array.to_numpy())
-            self._sorted = array.to_numpy()[order], order
+        self._table = IdTable()  # made once: Arrow would make its own anew for every block looked up
+        self._table.add(array)
+        if len(self._table) < len(array):
+            raise InvalidParameter("Catalogue", "ids", "different ids", f"{len(array) - len(self._table)} repeated")
 
     @property
     def ids(self) -> pa.Array:
@@ -74,44 +72,36 @@ class Catalogue:
         positions : ndarray of shape (n_ids,)
             Between -1 and the length of the catalogue, exclusive.
         """
-        array = _to_arrow(ids)
+        array = to_ids(ids)
         if pa.types.is_null(array.type):
             return np.full(len(array), -1)
         if array.type != self._ids.type:
-            raise InvalidParameter("Catalogue", "ids", f"{self._kind} ids as in the catalogue", str(array.type))
-        if self._sorted is not None:
-            return _integer_positions(array, *self._sorted)
-        found = pc.index_in(array, value_set=self._ids)
-        positions: IntegerArray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return positions
+            raise InvalidParameter("Catalogue", "ids", f"{self.kind} ids as in the catalogue", str(array.type))
+        return self._table.find(array).astype(np.int64)
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
+        """Type of the ids, "int" or "str"."""
         return "int" if pa.types.is_integer(self._ids.type) else "str"
 
     def __len__(self) -> int:
         return len(self._ids)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Catalogue, (self._ids,)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Catalogue) and self._ids.equals(other._ids)
 
     def __repr__(self) -> str:
-        return f"Catalogue({len(self)} {self._kind} ids)"
+        return f"Catalogue({len(self)} {self.kind} ids)"
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _integer_positions(asked: pa.Array, ids: IntegerArray, positions: IntegerArray) -> IntegerArray:
-    """Positions by binary search in sorted ids, -1 for nulls and unknown ids."""
-    values = asked.fill_null(0).to_numpy(zero_copy_only=False)
-    nearest = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
-    known = (ids[nearest] == values) & asked.is_valid().to_numpy(zero_copy_only=False)
-    return np.where(known, positions[nearest], -1)
-
-
-def _to_arrow(ids: Any) -> pa.Array:
+def to_ids(ids: Any) -> pa.Array:
     """Ids as an int64 or large_string array; only the type of the column decides whether it is refused."""
     array = _as_array(ids)
     if isinstance(array, pa.ChunkedArray):

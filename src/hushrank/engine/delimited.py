@@ -26,7 +26,7 @@ LONGEST_LINE = 2**24  # a longer line is a row of NaN: one record cannot fill th
 # over a byte order mark where its input starts, and cannot report a ragged line that is not UTF-8.
 _HARMLESS = bytes.maketrans(b"\r\0" + bytes(range(128, 256)), b" ?" + b"?" * 128)
 # Common spellings of a missing value. Any other text is NaN as well, but takes longer.
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
 class CsvRows(Rows):
@@ -34,7 +34,7 @@ class CsvRows(Rows):
 
     def __init__(self, path: Path, owner: str, columns: Sequence[Hashable] | None) -> None:
         with refuse_damaged(path, "CSV", owner, UnicodeDecodeError, csv.Error), path.open("rb") as file:
-            names = _header(file, path, owner)
+            names = read_header(file, path, owner)
         self._positions = choose_columns(names, columns, owner)
         if any(not names[j] for j in self._positions):
             raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
@@ -47,8 +47,8 @@ class CsvRows(Rows):
         dirty: set[int] = set()
         with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
             file.readline()
-            for chunk, n_overlong in _whole_lines(file):
-                plain, quoted = _split_quoted(chunk)
+            for chunk, n_overlong in whole_lines(file):
+                plain, quoted = split_quoted(chunk.translate(_HARMLESS))
                 cells, n_ragged = self._parse_plain(plain, dirty)
                 blank = np.full((n_overlong + n_ragged, self.n_features), np.nan)
                 for part in (cells, self._parse_quoted(quoted), blank):
@@ -91,7 +91,7 @@ class CsvRows(Rows):
             arrow_csv.ParseOptions(quote_char=False, ignore_empty_lines=False, invalid_row_handler=leave_out),
             arrow_csv.ConvertOptions(
                 column_types={str(j): pa.string() if j in as_text else pa.float64() for j in self._positions},
-                null_values=_MISSING,
+                null_values=MISSING,
                 strings_can_be_null=True,
                 include_columns=[str(j) for j in self._positions],
             ),
@@ -111,7 +111,7 @@ class CsvRows(Rows):
         return block
 
 
-def _header(file: BinaryIO, path: Path, owner: str) -> list[str]:
+def read_header(file: BinaryIO, path: Path, owner: str) -> list[str]:
     """Column names from the first line, refused without quoting it if a cell is a number or missing.
 
     Such a line may be a person's record in a file without a header: as names it would be published with the model.
@@ -120,7 +120,7 @@ def _header(file: BinaryIO, path: Path, owner: str) -> list[str]:
     names = [name.strip() for name in next(csv.reader([line], skipinitialspace=True), [])]
     if not any(names):
         raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
-    if any(name in _MISSING[1:] or to_number(name) == to_number(name) for name in names):
+    if any(name in MISSING[1:] or to_number(name) == to_number(name) for name in names):
         got = f"{path.name}: a first line with numbers or missing values"
         raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
     if len(set(names)) < len(names):
@@ -131,7 +131,7 @@ def _header(file: BinaryIO, path: Path, owner: str) -> list[str]:
     return names
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+def whole_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """Chunks of whole lines, each with the number (0 or 1) of lines left out because they are too long."""
     while chunk := file.read(CHUNK_BYTES):
         cut = chunk.rfind(b"\n") + 1
@@ -143,11 +143,11 @@ def _whole_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
                 line = file.readline(CHUNK_BYTES)
             line, n_overlong = b"", 1
         chunk += line
-        yield chunk.replace(b"\r\n", b"\n").translate(_HARMLESS), n_overlong
+        yield chunk.replace(b"\r\n", b"\n"), n_overlong
 
 
-def _split_quoted(chunk: bytes) -> tuple[bytes, list[bytes]]:
-    """Lines without quotes, for Arrow, and lines with quotes."""
+def split_quoted(chunk: bytes) -> tuple[bytes, list[bytes]]:
+    """Lines without quotes, to be read together, and lines with quotes."""
     if b'"' not in chunk:
         return chunk, []
     lines = chunk.removesuffix(b"\n").split(b"\n")

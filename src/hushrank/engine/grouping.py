@@ -1,15 +1,22 @@
 """Ratings grouped by user: the users of a block one after the other, each with rising items and no item twice.
 
 Several ratings of one item by one user count as their mean, taken in rising order of the values. The bits of a user's
-ratings thus depend on nothing but these ratings: neither on the order of the rows nor on other users.
+ratings thus depend on nothing but these ratings: neither on the order of the rows nor on other users. Data that exceed
+a share of the memory are first parted by user, see `hushrank.engine.out_of_core`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.engine.rows import MAX_BLOCK_BYTES
 from hushrank.linalg.quantize import compiled
+
+Range = tuple[float, float]
+
+MAX_BLOCK_RATINGS = MAX_BLOCK_BYTES // 8
 
 # One rating: code of the user, position of the item (-1: the user has no rating in this row), value in [-1, 1].
 RATING = np.dtype([("user", np.int32), ("item", np.int32), ("value", np.float64)], align=True)
@@ -115,7 +122,9 @@ def _merge_repeats(
         if item >= 0:
             total = ratings[start].value
             if stop > start + 1:
-                total = np.sort(ratings["value"][start:stop].copy()).sum()
+                total = 0.0
+                for value in np.sort(ratings["value"][start:stop].copy()):
+                    total += value
                 n_repeated += stop - start - 1
             items[n_kept], values[n_kept] = item, total / (stop - start)
             n_kept += 1
@@ -137,12 +146,24 @@ class Tally:
     n_clipped: int = 0
     n_repeated: int = 0
 
+    @property
+    def n_touched(self) -> int:
+        """Ratings that do not count as they stand."""
+        return self.n_without_user + self.n_unknown + self.n_not_finite + self.n_clipped + self.n_repeated
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_read:,} ratings read: {self.n_not_finite:,} not finite, {self.n_unknown:,} of unknown items and "
+            f"{self.n_without_user:,} without a user or not readable were ignored, {self.n_clipped:,} clipped to the "
+            f"range; {self.n_repeated:,} were repeated and count with others as one mean."
+        )
+
 
 def scale_ratings(
     users: NDArray[np.int32],
     items: NDArray[np.int64],
     ratings: NDArray[np.float64],
-    rating_range: tuple[float, float],
+    rating_range: Range | None,
     tally: Tally,
 ) -> NDArray[np.void]:
     """Records of ratings clipped to their public range and mapped to [-1, 1].
@@ -155,8 +176,8 @@ def scale_ratings(
         Positions of items, -1 for unknown ones.
     ratings : ndarray of shape (n_ratings,)
         Anything. One that is not finite, or of an unknown item, leaves a record that only says that its user exists.
-    rating_range : pair of floats
-        Lowest and highest rating; they become -1 and 1.
+    rating_range : pair of floats or None
+        Lowest and highest rating; they become -1 and 1. None for implicit feedback: every finite rating becomes 1.
     tally : Tally
         Counts to which those of these ratings are added.
 
@@ -165,10 +186,9 @@ def scale_ratings(
     records : ndarray of shape (n_records,)
         For `group_ratings`.
     """
-    low, high = rating_range
+    low, high = (-1.0, 1.0) if rating_range is None else rating_range
     records, counts = np.empty(len(users), RATING), np.zeros(4, np.int64)
-    # Halved first: the difference of two finite numbers may be infinite.
-    n_records = _scale(users, items, ratings, low, high, low / 2 + high / 2, high / 2 - low / 2, records, counts)
+    n_records = _scale(users, items, ratings, low, high, rating_range is None, records, counts)
     tally.n_read += len(users)
     tally.n_without_user += int(counts[0])
     tally.n_unknown += int(counts[1])
@@ -184,12 +204,13 @@ def _scale(
     ratings: NDArray[np.float64],
     low: float,
     high: float,
-    middle: float,
-    half: float,
+    is_implicit: bool,
     records: NDArray[np.void],
     counts: NDArray[np.int64],
 ) -> int:
-    n_records = 0
+    """Fill records and counts (without a user, of unknown items, not finite, clipped); the number of records."""
+    # Halved first: the difference of two finite numbers may be infinite.
+    middle, half, n_records = low / 2 + high / 2, high / 2 - low / 2, 0
     for i in range(len(users)):
         if users[i] < 0:
             counts[0] += 1
@@ -200,6 +221,8 @@ def _scale(
         elif not np.isfinite(ratings[i]):
             counts[2] += 1
             item = -1
+        elif is_implicit:
+            value = 1.0
         else:
             clipped = min(max(ratings[i], low), high)
             counts[3] += clipped != ratings[i]
@@ -210,30 +233,11 @@ def _scale(
     return n_records
 
 
-class UserStore:
-    """Blocks of users joined to one, without a second copy of their ratings.
-
-    Parameters
-    ----------
-    n_users : int
-        Users of all blocks together.
-    capacity : int
-        At least the number of their ratings; memory is taken as it is filled.
-    """
-
-    def __init__(self, n_users: int, capacity: int) -> None:
-        self._indptr = np.zeros(n_users + 1, np.int64)
-        self._items, self._values = np.empty(capacity, np.int32), np.empty(capacity, np.float32)
-        self._n_users = self._n_ratings = 0
-
-    def append(self, block: UserBlock) -> None:
-        """Add the users of a block after those before."""
-        users, ratings = self._n_users + len(block), self._n_ratings + len(block.items)
-        self._indptr[self._n_users + 1 : users + 1] = self._n_ratings + block.indptr[1:]
-        self._items[self._n_ratings : ratings] = block.items
-        self._values[self._n_ratings : ratings] = block.values
-        self._n_users, self._n_ratings = users, ratings
-
-    def finish(self) -> UserBlock:
-        """All users as one block."""
-        return UserBlock(self._indptr, self._items[: self._n_ratings], self._values[: self._n_ratings])
+def user_spans(indptr: NDArray[np.int64], max_rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive users, at most so many and, unless it is one, of no more than 2^22 ratings together."""
+    n_users, start = len(indptr) - 1, 0
+    while start < n_users:
+        fits = int(np.searchsorted(indptr, indptr[start] + MAX_BLOCK_RATINGS, "right")) - 1
+        stop = max(start + 1, min(fits, start + max_rows, n_users))
+        yield start, stop
+        start = stop

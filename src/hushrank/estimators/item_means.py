@@ -32,8 +32,8 @@ CLIP_SHARE = 0.002  # of the mean factor by which contributions were shortened, 
 
 _GRID_POINTS = 128
 _LOW_QUANTILE = 0.25
-_SHAPE_POWER = 0.25  # contributions are shaped by counts^-1/4: rare items get less noise, popular ones more
-_CLIP = 0.7  # bound on a user's residuals, in units of the norm to expect
+SHAPE_POWER = 0.25  # contributions are shaped by counts^-1/4: rare items get less noise, popular ones more
+CLIP = 0.7  # bound on a user's residuals, in units of the norm to expect
 _GLOBAL_VARIANCE = 0.09  # prior variance of the mean of all ratings, in half ranges squared
 
 
@@ -104,7 +104,7 @@ def release_activity(releases: UserReleases, *, with_center: bool = True) -> Act
     lattice = releases.vector_lattice(count_norm, COUNTS_SHARE, nonnegative=True)
     counts = releases.release(releases.total(sum_counts, (n_items, lattice)), lattice)
     counts = np.maximum(counts, 0.5 * lattice.scale)
-    shape = (counts / counts.max()) ** -_SHAPE_POWER
+    shape = (counts / counts.max()) ** -SHAPE_POWER
     shape /= math.sqrt(float((counts * shape**2).sum() / counts.sum()))
     return Activity(count_norm, counts, shape, _release_center(releases) if with_center else 0.0)
 
@@ -136,7 +136,7 @@ def _one_round(
 ) -> Means:
     W = user_columns(state.means, activity, prior)[:, : 3 if has_slopes else 1]
     model = Regression(activity.center + state.means, np.ascontiguousarray(W), prior.noise)
-    bound = _CLIP * activity.count_norm * math.sqrt(prior.noise)
+    bound = CLIP * activity.count_norm * math.sqrt(prior.noise)
     lattice, clip_lattice = releases.vector_lattice(bound, share), releases.interval_lattice(CLIP_SHARE)
     step = StepState(model, activity.shaping, lattice, clip_lattice, releases.interval_center)
     total, clipped = releases.total(sum_residuals, step)

@@ -9,6 +9,7 @@ from hushrank.exceptions import ModelFileError
 
 # Class -> module. A file names its class; nothing but these is ever imported on its behalf.
 MODELS = {
+    "PrivateCompletion": "hushrank.estimators.completion",
     "PrivateCovariance": "hushrank.estimators.covariance",
     "PrivateLowRank": "hushrank.estimators.low_rank",
     "PrivatePCA": "hushrank.estimators.pca",

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.spectral_ratings import RatingModel
+from hushrank.estimators.completion_model import CompletionModel
+from hushrank.estimators.spectral_ratings import LearnFactors
 from hushrank.estimators.user_releases import UserReleases
 from hushrank.estimators.user_sums import (
     Regression,
@@ -64,19 +65,35 @@ class _State:
     noise: float
 
 
-def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> RatingModel:
+def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> CompletionModel:
     """Learn up to `rank` factors with all that is left of the budget."""
-    n_items = releases.n_items
     entries = _describe_entries(releases)
-    start = _spectral_start(releases, entries, rank, top_items)
-    if start.factors.shape[1] == 0:
-        factors = start.factors
-    else:
+    state = _spectral_start(releases, entries, rank, top_items)
+    if state.factors.shape[1]:
         for _ in range(2):
-            start = _estimate_noise(releases, entries, start)
-        factors = _shrink(final := _em_steps(releases, entries, start))
-        start = final
-    return RatingModel(np.zeros(n_items), np.zeros((n_items, 0)), factors, start.noise, np.ones(n_items))
+            state = _estimate_noise(releases, entries, state)
+        state = _em_steps(releases, entries, state)
+        state = replace(state, factors=_shrink(state))
+    return _to_model(state)
+
+
+def learn_matrix_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
+    """The variance of the noise as above, with factors learned in another way.
+
+    learn_factors(model, share) is given a model without factors and spends at most this share of the budget.
+    """
+    entries, n_items = _describe_entries(releases), releases.n_items
+    start = _State(np.zeros((n_items, 0)), np.zeros(0), entries.second_moment / 2)
+    factors = learn_factors(_to_model(start), releases.left - 2 * NOISE_SHARE)
+    state = replace(start, factors=factors)
+    for _ in range(2):
+        state = _estimate_noise(releases, entries, state)
+    return _to_model(state)
+
+
+def _to_model(state: _State) -> CompletionModel:
+    n_items = len(state.factors)
+    return CompletionModel(np.zeros(n_items), np.zeros((n_items, 0)), state.factors, state.noise, np.ones(n_items))
 
 
 def _describe_entries(releases: UserReleases) -> _Entries:

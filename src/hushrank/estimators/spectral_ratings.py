@@ -9,11 +9,13 @@ Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 6.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion_model import CompletionModel
 from hushrank.estimators.item_means import (
     CLIP_SHARE,
     Activity,
@@ -38,6 +40,7 @@ from hushrank.estimators.user_sums import (
 from hushrank.linalg.hollow import project_out, top_hollow_eigenpairs
 
 FloatArray = NDArray[np.float64]
+LearnFactors = Callable[[CompletionModel, float], FloatArray]
 
 # Shares of mu^2; what is left goes to the EM steps.
 MEANS_SHARE, SPECTRAL_SHARE, MOMENTS_SHARE, CHECK_SHARE = 0.30, 0.22, 0.01, 0.02
@@ -51,32 +54,6 @@ _ROW_POWER = 0.25  # rows are scaled by popularity^-1/4
 _FACTOR_VARIANCE, _FACTOR_STEP_VARIANCE, _STEP = 0.005, 0.003, 0.7
 _MOMENT_NORM, _MOMENT_TRUST = 2.0, 0.1
 _CHECK_NORM, _CHECK_DEVIATIONS = 0.25, 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class RatingModel:
-    """What is released: a user's prediction for item j is base_j + (features_j, factors_j) . z, z a ridge solution.
-
-    Attributes
-    ----------
-    base : ndarray of shape (n_items,)
-    features : ndarray of shape (n_items, n_features)
-    factors : ndarray of shape (n_items, n_factors)
-    ridge : float
-    counts : ndarray of shape (n_items,)
-        Weighted numbers of ratings.
-    """
-
-    base: FloatArray
-    features: FloatArray
-    factors: FloatArray
-    ridge: float
-    counts: FloatArray
-
-    @property
-    def regression(self) -> Regression:
-        """What a user solves."""
-        return Regression(self.base, np.hstack([self.features, self.factors]), self.ridge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +75,7 @@ class _State:
         return Regression(self.activity.center + self.means, W, self.prior.noise)
 
 
-def learn_ratings(releases: UserReleases, rank: int, top_items: int) -> RatingModel:
+def learn_ratings(releases: UserReleases, rank: int, top_items: int) -> CompletionModel:
     """Learn item means and up to `rank` factors, with all that is left of the budget."""
     activity, prior = release_activity(releases), Prior()
     top, has_factors = _gate(releases, activity, rank, top_items)
@@ -109,6 +86,23 @@ def learn_ratings(releases: UserReleases, rank: int, top_items: int) -> RatingMo
     if has_factors:
         state = _learn_factors(releases, state, means, min(rank, top // 4), top)
     state = _estimate_variances(releases, state)
+    return _choose_variant(releases, state)
+
+
+def learn_ratings_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
+    """Item means, local slopes, variances and the final check as above, with factors learned in another way.
+
+    learn_factors(model, share) is given what is known without factors and spends at most this share of the budget.
+    """
+    activity, prior = release_activity(releases), Prior()
+    means = release_means(releases, activity, prior, MEANS_SHARE, MEAN_ROUNDS)
+    state = _State(activity, prior, means.means, np.zeros((releases.n_items, 0)))
+    state = _estimate_variances(releases, state)
+    model = CompletionModel(
+        activity.center + state.means, state.features, state.factors, state.prior.noise, activity.counts
+    )
+    factors = learn_factors(model, releases.left - CHECK_SHARE - MOMENTS_SHARE)
+    state = _estimate_variances(releases, replace(state, factors=factors))
     return _choose_variant(releases, state)
 
 
@@ -211,7 +205,7 @@ def _gain(counts: FloatArray, deviations: FloatArray, noise: float, variance: fl
     return counts / (counts**2 + deviations**2 / variance + counts * noise / variance)
 
 
-def _choose_variant(releases: UserReleases, state: _State) -> RatingModel:
+def _choose_variant(releases: UserReleases, state: _State) -> CompletionModel:
     """The model, or a variant of it whose leave-one-out error is clearly lower."""
     features, factors, noise = state.features, state.factors, state.prior.noise
     f, r = features.shape[1], factors.shape[1]
@@ -224,7 +218,7 @@ def _choose_variant(releases: UserReleases, state: _State) -> RatingModel:
     chosen = best + 1 if sums[best] < -_CHECK_DEVIATIONS * lattice.scale else 0
     scales = np.where(np.arange(f + r) < variants.widths[chosen], variants.scales[chosen], 0.0)
     base, ridge = state.activity.center + state.means, float(variants.ridges[chosen])
-    return RatingModel(base, features * scales[:f], factors * scales[f:], ridge, state.activity.counts)
+    return CompletionModel(base, features * scales[:f], factors * scales[f:], ridge, state.activity.counts)
 
 
 def _variants(n_features: int, n_factors: int, noise: float) -> Variants:

@@ -170,7 +170,8 @@ def sum_error_differences(block: UserBlock, state: tuple[Regression, Variants, G
     model, variants, lattice = state
     total = np.zeros((1, len(variants.widths) - 1), np.int64)
     add_error_differences(
-        *_ratings(block), model.base, model.W, variants.widths, variants.scales, variants.ridges, *_bound(lattice), total
+        *_ratings(block), model.base, model.W, variants.widths, variants.scales, variants.ridges, *_bound(lattice),
+        total,
     )  # fmt: skip
     return total[0]
 

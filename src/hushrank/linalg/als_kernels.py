@@ -126,7 +126,7 @@ def weigh_ratings(items: Positions, sweep: Sweep, weights: FloatArray) -> None:
     if sweep.bounding == TAIL:
         threshold = np.partition(sweep.priority[items], most - 1)[most - 1]
         for t in range(n):
-            weights[t] = float(sweep.priority[items[t]] <= threshold)
+            weights[t] = 1.0 if sweep.priority[items[t]] <= threshold else 0.0
         return
     # Evenly spaced in the order of the catalogue, from a place that the row itself decides.
     place = np.int64(0)
@@ -134,7 +134,7 @@ def weigh_ratings(items: Positions, sweep: Sweep, weights: FloatArray) -> None:
         place = (place * 31 + j) % n
     for t in range(n):
         place += most
-        weights[t] = float(place >= n)
+        weights[t] = 1.0 if place >= n else 0.0
         if place >= n:
             place -= n
 
@@ -179,3 +179,159 @@ def _add_square(high: int, low: int, top: int, bottom: int) -> tuple[int, int]:
 def to_integer(x: float, is_rounded: bool) -> float:
     """The nearest integer, or the next one toward zero."""
     return np.rint(x) if is_rounded else np.trunc(x)
+
+
+@compiled
+def scale_products(u: FloatArray, weights: FloatArray, sweep: Sweep, scales: FloatArray) -> bool:
+    """Fill `scales` so that the vectors round(scales_t u) respect the bound; False if they are to be truncated.
+
+    Finite contributions never end as zeros. With slack = (len(weights) + len(u) + 16) 2^-52, the computed factor makes
+    the fourth root of sum |scales_t u|^4 at most (1 + slack / 2) sqrt(limit), all roundings included; truncation
+    shortens every entry.
+    """
+    squares, norm = 0.0, 0.0
+    for weight in weights:
+        squares += weight * weight
+    for x in u:
+        norm += x * x
+    quartic_norm = math.sqrt(math.sqrt(squares) * norm)
+    factor = math.sqrt(sweep.gram_limit) / max(quartic_norm, sweep.gram_bound)
+    for t in range(len(weights)):
+        scales[t] = math.sqrt(weights[t]) * factor
+    if fits_quartic(u, scales, True, sweep.gram_limit):
+        return True
+    slack = (len(weights) + len(u) + 16) * 2.0**-52
+    for t in range(len(weights)):
+        scales[t] *= 1 - slack
+    if not fits_quartic(u, scales, False, sweep.gram_limit):
+        scales[:] = 0.0
+    return False
+
+
+@compiled
+def add_right_side(
+    items: Positions,
+    values: FloatArray,
+    sweep: Sweep,
+    z: FloatArray,
+    u: FloatArray,
+    weights: FloatArray,
+    G: FloatArray,
+    rows: Positions,
+    total: IntegerArray,
+) -> None:
+    """Add w_j r_j u of one user to the rows j of `total`; G and rows are scratch."""
+    n = 0
+    for t in range(len(items)):
+        if not weights[t] > 0.0:
+            continue
+        j = items[t]
+        residual = values[t] - sweep.base[j]
+        for a in range(sweep.n_features):
+            residual -= sweep.W[j, a] * z[a]
+        residual = min(max(residual, -sweep.residual_bound), sweep.residual_bound)
+        for a in range(sweep.rank):
+            G[n, a] = weights[t] * residual * u[a]
+        rows[n] = j
+        n += 1
+    add_contribution(G, n, rows, sweep.right_bound, sweep.right_limit, total)
+
+
+@compiled
+def solve_users(
+    indptr: IntegerArray,
+    items: Positions,
+    values: FloatArray,
+    sweep: Sweep,
+    U: FloatArray,
+    scales: FloatArray,
+    is_rounded: NDArray[np.bool_],
+    right_total: IntegerArray,
+) -> int:
+    """Fill U, scales and is_rounded, add to the right-hand sides; the number of users whose factor was shortened."""
+    width, shortened, most = sweep.W.shape[1], 0, 0
+    for i in range(len(U)):
+        most = max(most, indptr[i + 1] - indptr[i])
+    scratch, z, weights = np.zeros((3, max(width, TILE), width)), np.empty(width), np.empty(most)
+    G, rows = np.empty((most, sweep.rank)), np.empty(most, np.int32)
+    for i in range(len(U)):
+        own, u = slice(indptr[i], indptr[i + 1]), U[i]
+        n = indptr[i + 1] - indptr[i]
+        solve_user(items[own], values[own], sweep, scratch, z)
+        u[:] = 0.0
+        norm = 0.0
+        for a in range(sweep.rank):
+            u[a] = z[sweep.n_features + a]
+            norm += u[a] * u[a]
+        norm = math.sqrt(norm)
+        if not norm < math.inf:
+            u[:] = 0.0
+        elif norm > sweep.user_norm:
+            u *= sweep.user_norm / norm
+            shortened += 1
+        weigh_ratings(items[own], sweep, weights[:n])
+        is_rounded[i] = scale_products(u, weights[:n], sweep, scales[own])
+        add_right_side(items[own], values[own], sweep, z, u, weights[:n], G, rows, right_total)
+    return shortened
+
+
+@compiled
+def order_by_item(
+    indptr: IntegerArray, items: Positions, scales: FloatArray, n_items: int
+) -> tuple[IntegerArray, IntegerArray, Positions]:
+    """Ratings of positive scale by item: those of item j are order[starts[j] : starts[j + 1]], by user users[rating]."""
+    starts, users = np.zeros(n_items + 2, np.int64), np.empty(len(items), np.int32)
+    for t in range(len(items)):
+        starts[items[t] + 2] += scales[t] > 0.0
+    for j in range(2, n_items + 2):
+        starts[j] += starts[j - 1]
+    order = np.empty(starts[n_items + 1], np.int64)
+    for i in range(len(indptr) - 1):
+        for t in range(indptr[i], indptr[i + 1]):
+            users[t] = i
+            if scales[t] > 0.0:
+                order[starts[items[t] + 1]] = t
+                starts[items[t] + 1] += 1
+    return order, starts[: n_items + 1], users
+
+
+@compiled
+def add_item_products(
+    order: IntegerArray,
+    starts: IntegerArray,
+    users: Positions,
+    scales: FloatArray,
+    is_rounded: NDArray[np.bool_],
+    U: FloatArray,
+    first: int,
+    stop: int,
+    total: IntegerArray,
+) -> None:
+    """Add the products of the integer vectors of items first to stop - 1 to `total`, lower triangles row after row."""
+    width = U.shape[1]
+    A, B = np.zeros((width, width)), np.empty((TILE, width))
+    for j in range(first, stop):
+        for t in range(starts[j], starts[j + 1], TILE):
+            for s in range(TILE):
+                if t + s < starts[j + 1]:
+                    rating = order[t + s]
+                    i, scale = users[rating], scales[rating]
+                    for a in range(width):
+                        B[s, a] = to_integer(scale * U[i, a], is_rounded[i])
+                else:
+                    B[s, :] = 0.0
+            add_products(B, A)
+            if (t - starts[j]) % _RATINGS_PER_SUM == 0 or t + TILE >= starts[j + 1]:
+                _move_triangle(A, total[j])
+
+
+@compiled
+def _move_triangle(A: FloatArray, packed: IntegerArray) -> None:
+    """Add the lower triangle of A to `packed`, as much as fits, and set A to zero."""
+    p = 0
+    for a in range(A.shape[0]):
+        for b in range(a + 1):
+            if p < len(packed):
+                packed[p] += np.int64(A[a, b])
+            p += 1
+    A[:] = 0.0

@@ -10,6 +10,7 @@ FloatArray = NDArray[np.float64]
 
 _DENSE = 300  # up to this size all eigenvectors are computed
 _CHUNK = 256
+_TOLERANCE = 1e-5  # relative, of eigenvalues: those in the bulk of the noise, which converge slowly, are not kept
 
 
 def top_hollow_eigenpairs(
@@ -57,7 +58,7 @@ def _top(S: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
     if len(S) <= max(_DENSE, 4 * rank):
         w, Q = np.linalg.eigh(S)
     else:
-        w, Q = eigsh(S, k=rank, which="LA", v0=np.ones(len(S)))
+        w, Q = eigsh(S, k=rank, which="LA", v0=np.ones(len(S)), tol=_TOLERANCE)
     return w[-rank:][::-1].copy(), Q[:, -rank:][:, ::-1].copy()
 
 

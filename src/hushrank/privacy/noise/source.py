@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -76,17 +77,24 @@ class NoiseSource:
             self._log.append(release)
         return stream
 
-    def guarantee(self, budget: Budget) -> Guarantee:
+    def is_within(self, planned: Iterable[Event]) -> bool:
+        """Whether the releases so far, of which a filter may have chosen one after another, cost at most the plan."""
+        owner = "NoiseSource.is_within"
+        return accountant.squared_mu(together(self.executed), owner) <= accountant.squared_mu(together(planned), owner)
+
+    def guarantee(self, budget: Budget, planned: Event | None = None) -> Guarantee:
         """What all releases so far give together, at the delta of `budget` and under its relation and unit.
 
         Everything else comes from the log: the events, whether the arithmetic is covered, whether a seed was used.
+        Where the releases were chosen one after another, the event is the one that was `planned` for all of them:
+        composition of what was executed holds for events that are fixed beforehand.
         """
         made_for = {release.neighbors for release in self._log} - {budget.neighbors}
         if made_for:
             requirement = f"the relation that the noise was made for, {' and '.join(sorted(made_for))}"
             raise InvalidParameter("NoiseSource.guarantee", "neighbors", requirement, budget.neighbors.value)
         numerics = "idealized" if any(release.numerics == "idealized" for release in self._log) else "exact"
-        event = together(self.executed)
+        event = together(self.executed) if planned is None else planned
         return accountant.guarantee(event, budget, numerics=numerics, reproducible=self.reproducible)
 
     def _fresh_stream(self, release: int) -> Keystream:

@@ -1,0 +1,124 @@
+"""Ratings in matrices of users and items: dense ones with NaN for no rating, sparse ones that store the ratings."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.engine.grouping import (
+    MAX_BLOCK_RATINGS,
+    Range,
+    Tally,
+    UserBlock,
+    group_ratings,
+    scale_ratings,
+    user_spans,
+)
+from hushrank.engine.out_of_core import Grouper, UserStore
+from hushrank.engine.rows import ArrayRows, check_matrix, check_real_rows, convert, read_array
+from hushrank.exceptions import InvalidParameter
+
+# Formats that store entries one by one; others cannot tell a rating of zero from none.
+_FORMATS = ("csr", "csc", "coo", "lil", "dok")
+_LARGEST_SIZE = 2**31 - 1
+
+
+class DenseSource:
+    """A matrix of users and items with NaN where there is no rating; zero as well for implicit feedback."""
+
+    def __init__(self, rows: ArrayRows, rating_range: Range | None) -> None:
+        self._rows, self._range = rows, rating_range
+        self.n_users, self.n_items = rows.n_samples, rows.n_features
+
+    def read(self, tally: Tally) -> UserBlock:
+        """All rows of the matrix."""
+        max_rows = max(1, MAX_BLOCK_RATINGS // self.n_items)
+        n_ratings = sum(int(np.count_nonzero(self._is_rated(block))) for block in self._rows.blocks(max_rows))
+        with UserStore(self.n_users or 0, n_ratings) as store:
+            for block in self._rows.blocks(max_rows):
+                rated = self._is_rated(block)
+                users, items = np.nonzero(rated)
+                ratings = convert(block[rated], np.float64)
+                records = scale_ratings(users.astype(np.int32), items, ratings, self._range, tally)
+                store.append(group_ratings(records, len(block), self.n_items)[0])
+            return store.finish()
+
+    def _is_rated(self, block: NDArray[Any]) -> NDArray[np.bool_]:
+        rated: NDArray[np.bool_] = ~np.isnan(block)
+        return rated & (block != 0) if self._range is None else rated
+
+
+class SparseSource:
+    """A sparse matrix of users and items whose stored entries are the ratings; no zeros for implicit feedback.
+
+    Several stored entries of one place count as their mean, so nothing here may add them up as SciPy does.
+    """
+
+    def __init__(self, X: Any, rating_range: Range | None) -> None:
+        self._X, self._range = X, rating_range
+        self.n_users: int | None = X.shape[0]
+        self.n_items: int = X.shape[1]
+
+    def read(self, tally: Tally) -> UserBlock:
+        """All stored entries."""
+        return self._read_rows(tally) if self._X.format == "csr" else self._read_entries(tally)
+
+    def _read_rows(self, tally: Tally) -> UserBlock:
+        """Entries of CSR, some rows at a time: they are grouped already."""
+        X, indptr, (n_users, n_items) = self._X, self._X.indptr.astype(np.int64), self._X.shape
+        with UserStore(n_users, int(indptr[-1])) as store:
+            for start, stop in user_spans(indptr, n_users):
+                users = np.repeat(np.arange(stop - start, dtype=np.int32), np.diff(indptr[start : stop + 1]))
+                part = slice(indptr[start], indptr[stop])
+                records = self._records(users, X.indices[part], X.data[part], tally)
+                block, n_repeated = group_ratings(records, stop - start, n_items)
+                tally.n_repeated += n_repeated
+                store.append(block)
+            return store.finish()
+
+    def _read_entries(self, tally: Tally) -> UserBlock:
+        """Entries of other formats, in their order."""
+        X, (n_users, n_items) = self._X.tocoo(copy=False), self._X.shape
+        with Grouper(n_items, tally) as grouper:
+            for start in range(0, X.nnz, MAX_BLOCK_RATINGS):
+                part = slice(start, start + MAX_BLOCK_RATINGS)
+                users = _inside(X.row[part], n_users).astype(np.int32)
+                grouper.add(self._records(users, X.col[part], X.data[part], tally))
+            return grouper.finish(n_users)
+
+    def _records(self, users: NDArray[np.int32], items: Any, ratings: Any, tally: Tally) -> NDArray[np.void]:
+        """Records for `group_ratings`."""
+        if self._range is None:
+            stored = ratings != 0
+            users, items, ratings = users[stored], items[stored], ratings[stored]
+        items = _inside(items, self.n_items)
+        return scale_ratings(users, items, convert(ratings, np.float64), self._range, tally)
+
+
+def read_dense(data: Any, rating_range: Range | None, owner: str) -> DenseSource:
+    """The source for an array of real numbers or nested sequences of them."""
+    rows = read_array(data, owner)
+    check_real_rows(rows, owner)
+    return DenseSource(rows, rating_range)
+
+
+def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseSource:
+    """The source for a SciPy sparse matrix or array of real numbers."""
+    check_matrix(X.dtype, X.shape, owner)
+    if X.dtype.kind == "c":
+        raise InvalidParameter(owner, "X", "a matrix of real numbers", str(X.dtype))
+    if X.format not in _FORMATS:
+        requirement = f"a sparse matrix that stores single entries ({', '.join(_FORMATS)})"
+        raise InvalidParameter(owner, "X", requirement, X.format)
+    if max(X.shape) > _LARGEST_SIZE:
+        raise InvalidParameter(owner, "X", f"a matrix of at most {_LARGEST_SIZE} users and items", f"shape {X.shape}")
+    if X.format in ("csr", "csc"):  # SciPy would read foreign memory
+        ends = X.indptr
+        if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > min(X.indices.size, X.data.size):
+            raise InvalidParameter(owner, "X", "a sparse matrix with valid indices", f"shape {X.shape}")
+    return SparseSource(X, rating_range)
+
+
+def _inside(indices: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Indices with -1 for those outside an axis: index arrays of sparse matrices may hold anything."""
+    return np.where((indices >= 0) & (indices < size), indices, -1).astype(np.int64)

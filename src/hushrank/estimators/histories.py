@@ -1,0 +1,154 @@
+"""Own ratings, as people hand them over when they ask for predictions: a dict, two sequences, a table or a matrix.
+
+Nothing here is private learning: a user's own ratings meet the released model, and stay with that user.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+from numpy.typing import NDArray
+
+from hushrank.engine.catalogue import Catalogue
+from hushrank.engine.grouping import Tally, UserBlock, group_ratings, scale_ratings
+from hushrank.engine.identifiers import IdTable
+from hushrank.engine.ratings import read_ratings
+from hushrank.engine.tables import is_table
+from hushrank.exceptions import InvalidParameter
+
+Range = tuple[float, float]
+FORMS = "a dict of ratings by item, a pair (items, ratings), a table with columns item and rating, or a matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """Ratings of one user or of several.
+
+    Attributes
+    ----------
+    block : UserBlock
+    is_single : bool
+        Whether they are of one person, who expects one answer and not a list of one.
+    users : Arrow array or None
+        Ids in the order of the block, where a table names them.
+    """
+
+    block: UserBlock
+    is_single: bool
+    users: pa.Array | None = None
+
+
+def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+    """Own ratings in any of the accepted forms; ratings of unknown items are ignored with a warning.
+
+    `rating_range` is None for implicit feedback, where ratings may be left out: every item listed counts.
+    """
+    if scipy.sparse.issparse(own) or (isinstance(own, np.ndarray) and own.ndim == 2):
+        rows = read_ratings(
+            own, owner=owner, items=catalogue, rating_range=rating_range, is_implicit=rating_range is None
+        )
+        return Histories(_join(list(rows.blocks())), is_single=False)
+    if is_table(own):
+        return _read_table(own, catalogue, rating_range, owner)
+    items, ratings = _split(own, rating_range is None, owner)
+    return Histories(_group(_to_arrow(items, owner), ratings, None, catalogue, rating_range, owner), is_single=True)
+
+
+def read_pairs(pairs: Any, owner: str) -> tuple[pa.Array, pa.Array]:
+    """Columns user and item of a table."""
+    frame = _frame(pairs, owner, "pairs", ("user", "item"))
+    return _to_arrow(frame["user"], owner), _to_arrow(frame["item"], owner)
+
+
+def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+    needed = ("item",) if rating_range is None else ("item", "rating")
+    frame = _frame(own, owner, "own_ratings", needed)
+    ratings = frame["rating"].to_numpy() if rating_range is not None else np.ones(len(frame))
+    items = _to_arrow(frame["item"], owner)
+    if "user" not in frame.columns:
+        return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
+    ids, table = _to_arrow(frame["user"], owner), IdTable()
+    codes = table.add(ids)
+    _, first = np.unique(codes, return_index=True)
+    users = ids.take(pa.array(first[codes[first] >= 0]))
+    block = _group(items, ratings, (codes, len(table)), catalogue, rating_range, owner)
+    return Histories(block, is_single=False, users=users)
+
+
+def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
+    if not is_table(table):
+        raise InvalidParameter(owner, name, f"a table with the columns {', '.join(needed)}", type(table).__name__)
+    frame = nw.from_native(table, eager_only=True)
+    for column in needed:
+        if column not in frame.columns:
+            raise InvalidParameter(owner, name, f"a table with the column {column!r}", f"{len(frame.columns)} others")
+    return frame
+
+
+def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.float64]]:
+    """Items and ratings of one person."""
+    if isinstance(own, Mapping):
+        items, ratings = list(own), list(own.values())
+    elif isinstance(own, list | tuple) and len(own) == 2 and not isinstance(own[0], int | str | np.integer):
+        items, ratings = own
+    elif is_implicit and isinstance(own, list | tuple | np.ndarray | pa.Array):
+        items, ratings = own, np.ones(len(own))
+    else:
+        raise InvalidParameter(owner, "own_ratings", FORMS, type(own).__name__)
+    try:
+        numbers = np.asarray(ratings, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(owner, "own_ratings", "ratings that are numbers", type(ratings).__name__) from error
+    if numbers.shape != (len(items),):
+        raise InvalidParameter(owner, "own_ratings", "as many ratings as items", f"{numbers.shape}, {len(items)}")
+    return items, numbers
+
+
+def _to_arrow(ids: Any, owner: str) -> pa.Array:
+    if isinstance(ids, nw.Series):
+        ids = ids.to_arrow()
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    try:
+        array = ids if isinstance(ids, pa.Array) else pa.array(ids)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise InvalidParameter(owner, "own_ratings", "ids of one type, int or str", type(ids).__name__) from error
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(pa.int64()) if pa.types.is_integer(array.type) else array
+
+
+def _group(
+    items: pa.Array,
+    ratings: NDArray[Any],
+    users: tuple[NDArray[np.int32], int] | None,
+    catalogue: Catalogue,
+    rating_range: Range | None,
+    owner: str,
+) -> UserBlock:
+    codes, n_users = (np.zeros(len(items), np.int32), 1) if users is None else users
+    positions = catalogue.positions(items)
+    unknown = int((positions < 0).sum())
+    if unknown:
+        warnings.warn(f"{unknown} ratings of items outside the catalogue of {owner} are ignored.", stacklevel=5)
+    known = codes >= 0
+    numbers = np.asarray(ratings, np.float64) if rating_range is not None else np.ones(len(items))
+    records = scale_ratings(codes[known], positions[known], numbers[known], rating_range, Tally())
+    return group_ratings(records, n_users, len(catalogue))[0]
+
+
+def _join(blocks: list[UserBlock]) -> UserBlock:
+    """Blocks of users one after the other."""
+    if not blocks:
+        return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    starts = np.cumsum([0, *(len(block.items) for block in blocks)])
+    pointers = [block.indptr[1:] + start for block, start in zip(blocks, starts[:-1], strict=True)]
+    indptr = np.concatenate([[0], *pointers]).astype(np.int64)
+    return UserBlock(
+        indptr, np.concatenate([block.items for block in blocks]), np.concatenate([block.values for block in blocks])
+    )
