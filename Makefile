@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint format audit bench figures docs clean
+.PHONY: help demo test test-oldest lint format audit bench bench-scale figures docs clean
 PYTEST := -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
 
 help:  ## Show this list
@@ -51,12 +51,18 @@ audit: $(VENV)/.installed  ## Slow statistical audits, new examples for property
 .venv-peers/.installed:
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check \
-		diffprivlib==0.6.6 'opendp[scikit-learn]==0.16.0' 'scikit-learn<1.9'
+		diffprivlib==0.6.6 'opendp[scikit-learn]==0.16.0' 'scikit-learn<1.9' implicit==0.7.3
 	touch $@
+
+# Data that are not part of the project: make bench DATA=folder, with ml1m.parquet and ml100k.parquet in it.
+DATA ?=
 
 bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmarks/RESULTS.md
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
+
+bench-scale: $(VENV)/.installed  ## Private recommenders of up to 1e8 ratings; takes 20 GB of disk and some time
+	$(BIN)/python benchmarks/bench_scale.py
 
 figures: $(VENV)/.installed  ## Draw docs/images from benchmarks/results.json
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[report]'

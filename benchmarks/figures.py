@@ -44,7 +44,16 @@ PANELS = {
     "power law, n = 20000, d = 50": "power law, 20000 rows, 50 columns",
     "digits, n = 1797, d = 64": "digits, 1797 rows, 64 columns",
 }
+COMPLETION_LOOKS = {
+    "default": ("#0072B2", "o", "-"),
+    "factored gradient": ("#E69F00", "^", "-"),
+    "DPLMC as published": ("#D55E00", "s", "--"),
+    "DPALS as published": ("#000000", "+", "--"),
+}
 TITLES = {
+    "completion_noisy": "Error of private matrix completion against epsilon, noisy data: after Figure 1",
+    "completion_noiseless": "Error of private matrix completion against epsilon, exact data: after Figure 2",
+    "completion_rank": "Error of private matrix completion against the rank: after Figure 3",
     "captured_variance": "Variance captured by five private components against epsilon, for every mechanism",
     "crossover": "Captured share of a strong direction against its strength r: exponential mechanism and Wishart noise",
 }
@@ -97,18 +106,75 @@ def crossover(recorded: list[dict[str, Any]]) -> Figure:
     return figure
 
 
+def completion_noisy(recorded: list[dict[str, Any]]) -> Figure:
+    """Rows: random and private start; columns: numbers of users."""
+    return _completion(recorded, noise=1.0)
+
+
+def completion_noiseless(recorded: list[dict[str, Any]]) -> Figure:
+    """The same for exact observations, on a logarithmic scale."""
+    return _completion(recorded, noise=0.0)
+
+
+def _completion(recorded: list[dict[str, Any]], noise: float) -> Figure:
+    sizes = sorted({series["m"] for series in recorded})
+    figure, panels = plt.subplots(2, len(sizes), figsize=(9.0, 6.0), sharex=True, sharey=True, layout="constrained")
+    for row, start in zip(panels, ("random start", "private start"), strict=True):
+        for axes, m in zip(row, sizes, strict=True):
+            found = {s["method"]: s for s in recorded if s["m"] == m and s["noise"] == noise}
+            for label, (color, marker, line) in COMPLETION_LOOKS.items():
+                series = found.get(f"{label}, {start}", found.get(label))
+                look = {"color": color, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.4}
+                axes.plot(series["epsilon"], np.sqrt(series["mean"]), label=label, **look)
+            zero = np.sqrt(found["predict zero"]["mean"])
+            axes.axhline(zero, color="#999999", linestyle=":", linewidth=1, label="predict zero")
+            ticks = series["epsilon"]
+            axes.set(xscale="log", yscale="linear" if noise else "log", title=f"m = {m}, {start}")
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
+    figure.supxlabel("epsilon (replace one user)")
+    figure.supylabel("root mean squared error, unobserved entries")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
+
+
+def completion_rank(recorded: list[dict[str, Any]]) -> Figure:
+    """One panel for each setting of the paper."""
+    settings = sorted({(series["m"], series["epsilon"]) for series in recorded})
+    figure, panels = plt.subplots(1, len(settings), figsize=(9.0, 3.8), sharey=True, layout="constrained")
+    for axes, (m, epsilon) in zip(panels, settings, strict=True):
+        for series in recorded:
+            if (series["m"], series["epsilon"]) == (m, epsilon):
+                label = series["method"].removesuffix(", private start")
+                color, marker, line = COMPLETION_LOOKS[label]
+                look = {"color": color, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.4}
+                axes.plot(series["rank"], np.sqrt(series["mean"]), label=label, **look)
+        axes.set(title=f"m = {m}, epsilon = {epsilon:g}", xlabel="rank of the matrix", ylim=(0.0, None))
+    panels[0].set_ylabel("root mean squared error")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+# Figure -> how it is drawn, and the name of the numbers it is drawn from.
+FIGURES = {
+    captured_variance: "captured_variance",
+    crossover: "crossover",
+    completion_noisy: "completion",
+    completion_noiseless: "completion",
+    completion_rank: "completion_rank",
+}
+
+
 def main() -> None:
     """Draw every figure."""
     recorded = load()
-    missing = sorted(TITLES.keys() - recorded.keys())
+    missing = sorted(set(FIGURES.values()) - recorded.keys())
     if missing:
-        sys.exit(
-            f"benchmarks/results.json has no {' and no '.join(missing)}: run bench_pca.py and bench_orbit.py first"
-        )
+        sys.exit(f"benchmarks/results.json has no {' and no '.join(missing)}: run make bench first")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        for draw in (captured_variance, crossover):
-            figure, name = draw(recorded[draw.__name__]), draw.__name__
+        for draw, source in FIGURES.items():
+            figure, name = draw(recorded[source]), draw.__name__
             figure.savefig(IMAGES / f"{name}.svg", metadata={"Title": TITLES[name], "Date": None, "Creator": None})
             plt.close(figure)
 

@@ -8,7 +8,9 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import importlib.metadata  # noqa: E402  (the thread counts must be set before NumPy is imported)
+import argparse  # noqa: E402  (the thread counts must be set before NumPy is imported)
+import importlib.metadata  # noqa: E402
+import pathlib  # noqa: E402
 import platform  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
@@ -38,6 +40,13 @@ def peak_megabytes(call: Call) -> float:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6
+
+
+def data_folder() -> pathlib.Path | None:
+    """Folder of data that are not part of the project, from the argument --data FOLDER; None without it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=pathlib.Path)
+    return parser.parse_known_args()[0].data
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:

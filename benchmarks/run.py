@@ -6,7 +6,17 @@ import time
 
 from measure import versions
 
-NAMES = ("bench_noise", "bench_wishart", "bench_lattice", "bench_pca", "bench_orbit", "bench_parquet")
+NAMES = (
+    "bench_noise",
+    "bench_wishart",
+    "bench_lattice",
+    "bench_pca",
+    "bench_orbit",
+    "bench_parquet",
+    "bench_completion",
+    "bench_movielens",
+    "bench_als",
+)
 
 
 def main() -> None:

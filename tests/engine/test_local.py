@@ -18,6 +18,10 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.lattice import integer_gram
 
 
+class Stop(Exception):
+    pass
+
+
 def sum_rows(block, factor):
     return factor * block.astype(np.int64).sum(axis=0)
 
@@ -93,6 +97,64 @@ def test_kernels_must_return_int64_of_one_shape(threads):
             TypeError, match="a kernel must return int64 arrays of the same shapes for every block; got"
         ):
             engine.total(rows_of(np.array([[0.0], [1.0], [1.0], [0.0]])), kernel, None)
+
+
+# Kernels that add to totals of which there is one for all threads.
+
+
+class AddGram:
+    """Adds Gram matrices and counts to shared totals, one row at a time under a lock."""
+
+    def __init__(self):
+        self.lock, self.callers, self.fresh = threading.Lock(), set(), 0
+
+    def new_totals(self, lattice):
+        self.fresh += 1
+        return np.zeros((3, 3), np.int64), np.zeros(1, np.int64)
+
+    def add(self, block, lattice, totals):
+        for i in range(len(block)):
+            part = integer_gram(block[i : i + 1], *lattice)
+            with self.lock:
+                self.callers.add(threading.current_thread())
+                totals[0][:] += part
+                totals[1][:] += 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_shared_totals_have_the_same_bits_for_every_number_of_threads(threads):
+    X, kernel = np.random.default_rng(1).standard_normal((900, 3)), AddGram()
+    gram_total, count = LocalEngine(threads, block_rows=7).total(rows_of(lambda: [X]), kernel, (2.0, 4**18))
+    assert np.array_equal(gram_total, integer_gram(X, 2.0, 4**18)) and count.tolist() == [900]
+    assert kernel.fresh == 1 and (threading.current_thread() in kernel.callers) == (threads == 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("data", [np.empty((0, 3)), lambda: [np.empty((0, 3))]])
+def test_shared_totals_of_no_rows_are_zero(threads, data):
+    gram_total, count = LocalEngine(threads).total(rows_of(data), AddGram(), (2.0, 4**18))
+    assert gram_total.shape == (3, 3) and not gram_total.any() and count.tolist() == [0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_an_error_in_a_shared_kernel_stops_the_reading(threads):
+    read, before = [], threading.active_count()
+
+    class Failing(AddGram):
+        def add(self, block, lattice, totals):
+            if block[0, 0] == 20:
+                raise Stop
+
+    def source():
+        for i in range(10_000):
+            read.append(i)
+            yield np.full((1, 3), i)
+
+    rows = rows_of(source)
+    read.clear()
+    with pytest.raises(Stop):
+        LocalEngine(threads).total(rows, Failing(), (2.0, 4**18))
+    assert 20 < len(read) <= 5000 and threading.active_count() == before
 
 
 # Threads and memory.
@@ -230,10 +292,6 @@ def test_sums_that_overlap_leave_the_number_as_it_was():
 
 
 # Errors.
-
-
-class Stop(Exception):
-    pass
 
 
 @pytest.mark.parametrize("error", [Stop, InvalidParameter("a", "b", "c", 1), KeyboardInterrupt, MemoryError])

@@ -50,6 +50,7 @@ def test_nested_lists_are_arrays_and_no_rows_are_fine():
     assert np.vstack(list(read_array([[1, 2], [3, 4]], "test").blocks())).tolist() == [[1, 2], [3, 4]]
     empty = read_array(np.empty((0, 4)), "test")
     assert (empty.n_samples, empty.n_features, list(empty.blocks())) == (0, 4, [])
+    assert empty.empty_block().shape == (0, 4)
 
 
 REFUSED = [

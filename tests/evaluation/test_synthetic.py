@@ -1,8 +1,19 @@
 """Built-in data have the shape and the bounds that the docs state."""
 
-import numpy as np
+import math
 
-from hushrank.evaluation.synthetic import DIGITS_PIXEL_MAX, load_digits, power_law_rows
+import numpy as np
+import pytest
+
+from hushrank.evaluation.synthetic import (
+    DIGITS_PIXEL_MAX,
+    LowRankMatrix,
+    load_digits,
+    low_rank_matrix,
+    power_law_rows,
+    synthetic_ratings,
+)
+from support import FALSE_ALARM, assert_plausible, count_p_value, normal_scale_p_value
 
 
 def test_digits():
@@ -20,3 +31,112 @@ def test_power_law_rows_have_the_stated_spectrum_and_unit_bound():
     assert -1.1 < slope < -0.9
     assert np.array_equal(X, power_law_rows(20_000, 50, seed=1))
     assert not np.array_equal(X, power_law_rows(20_000, 50, seed=2))
+
+
+# Ratings
+
+
+RATINGS = synthetic_ratings(1500, 400, seed=1, ratings_per_user=20.0)
+
+
+def pairs_of(ratings):
+    return set(zip(ratings.users.tolist(), ratings.items.tolist(), strict=True))
+
+
+def test_every_user_rates_different_items_in_whole_numbers():
+    assert RATINGS.users.shape == RATINGS.items.shape == RATINGS.ratings.shape
+    assert len(pairs_of(RATINGS)) == len(RATINGS.users)
+    assert set(RATINGS.ratings.tolist()) == {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert RATINGS.items.min() >= 0 and RATINGS.items.max() < 400
+    counts = np.bincount(RATINGS.users, minlength=1500)
+    assert len(counts) == 1500 and counts.min() >= 2
+    # The activity is log-normal with mean 1.005 and standard deviation 1.13; its fraction of a rating is cut off.
+    assert counts.mean() == pytest.approx(20.1 - 0.5, abs=6 * 20 * 1.13 / math.sqrt(1500))
+    assert not np.array_equal(RATINGS.users, np.sort(RATINGS.users))
+
+
+def test_items_are_popular_or_rare_and_good_or_bad():
+    counts = np.sort(np.bincount(RATINGS.items, minlength=400))[::-1]
+    assert counts[:40].sum() > 4 * counts[200:240].sum() > 0
+    means = [RATINGS.ratings[RATINGS.items == j].mean() for j in np.argsort(-np.bincount(RATINGS.items))[:40]]
+    assert 0.2 < np.std(means) < 1.0
+
+
+def test_tastes_decide_ratings():
+    """What users share beside their generosity gives one direction of the items more variance than the others."""
+    tasteful, tasteless = (synthetic_ratings(3000, 12, seed=2, ratings_per_user=1e3, rank=rank) for rank in (2, 0))
+    strengths = []
+    for ratings in (tasteful, tasteless):
+        dense = np.zeros((3000, 12))
+        dense[ratings.users, ratings.items] = ratings.ratings
+        dense -= dense.mean(axis=1, keepdims=True)
+        spectrum = np.linalg.eigvalsh(np.cov(dense.T))
+        strengths.append(spectrum[-1] / np.median(spectrum))
+    assert strengths[0] > 3 > 2 > strengths[1]
+
+
+def test_ratings_follow_their_seed():
+    again, other = (synthetic_ratings(1500, 400, seed=seed, ratings_per_user=20.0) for seed in (1, 2))
+    for name in ("users", "items", "ratings"):
+        assert np.array_equal(getattr(again, name), getattr(RATINGS, name))
+    assert pairs_of(other) != pairs_of(RATINGS)
+
+
+def test_busy_users_rate_the_whole_catalogue_at_most():
+    ratings = synthetic_ratings(50, 10, seed=3, ratings_per_user=1e6)
+    assert np.array_equal(np.bincount(ratings.users), np.full(50, 10))
+
+
+def test_a_split_parts_the_ratings():
+    kept, held_out = RATINGS.split(0.2, seed=4)
+    assert pairs_of(kept) | pairs_of(held_out) == pairs_of(RATINGS) and not pairs_of(kept) & pairs_of(held_out)
+    assert_plausible(count_p_value(len(held_out.users), len(RATINGS.users), 0.2))
+    assert count_p_value(len(held_out.users), len(RATINGS.users), 0.22) < FALSE_ALARM
+    joined = {(u, i): r for u, i, r in zip(RATINGS.users, RATINGS.items, RATINGS.ratings, strict=True)}
+    assert all(joined[u, i] == r for u, i, r in zip(kept.users, kept.items, kept.ratings, strict=True))
+    assert pairs_of(RATINGS.split(0.2, seed=4)[1]) == pairs_of(held_out) != pairs_of(RATINGS.split(0.2, seed=5)[1])
+
+
+def test_ratings_as_a_table():
+    table = RATINGS.table()
+    assert table.column_names == ["user", "item", "rating"] and table.num_rows == len(RATINGS.users)
+    for column, values in zip(table.columns, (RATINGS.users, RATINGS.items, RATINGS.ratings), strict=True):
+        assert np.array_equal(column.to_numpy(), values)
+
+
+# Matrices of low rank
+
+
+@pytest.mark.parametrize("clips_rows", [False, True])
+def test_low_rank_matrices(clips_rows):
+    matrix = low_rank_matrix(600, 80, 3, noise=0.25, seed=5, clips_rows=clips_rows)
+    assert matrix.truth.shape == matrix.observed.shape == (600, 80)
+    assert np.linalg.matrix_rank(matrix.truth) == 3 and np.abs(matrix.truth).max() <= 4.0
+    seen = ~np.isnan(matrix.observed)
+    assert np.count_nonzero(seen) == int(3 * 600 * math.log(600))
+    noise = (matrix.observed - matrix.truth)[seen]
+    assert_plausible(normal_scale_p_value(noise, 0.5))
+    for wrong in (0.7, 1.3):
+        assert normal_scale_p_value(noise, wrong * 0.5) < FALSE_ALARM
+    again = low_rank_matrix(600, 80, 3, noise=0.25, seed=5, clips_rows=clips_rows)
+    assert np.array_equal(again.truth, matrix.truth)
+
+
+def test_rows_of_the_factors_have_norm_two_at_most():
+    """With rank 1 the entries are products of these norms."""
+    scaled, clipped = (low_rank_matrix(300, 200, 1, noise=0.0, seed=6, clips_rows=clips) for clips in (False, True))
+    for matrix in (scaled, clipped):
+        assert np.abs(matrix.truth).max() == pytest.approx(4.0, rel=1e-12)
+    # A normal number exceeds 2 with probability 0.0455: as many rows are shortened, in one case to a single norm.
+    share = np.mean(np.abs(clipped.truth).max(axis=1) > 4.0 - 1e-9)
+    assert 0.01 < share < 0.1 and np.mean(np.abs(scaled.truth).max(axis=1) > 4.0 - 1e-9) == pytest.approx(1 / 300)
+
+
+def test_a_matrix_that_is_small_is_observed_everywhere():
+    assert not np.isnan(low_rank_matrix(50, 4, 2, noise=0.0, seed=7).observed).any()
+
+
+def test_errors_are_taken_where_nothing_is_observed():
+    matrix = LowRankMatrix(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.5, np.nan], [np.nan, 4.0]]))
+    assert matrix.error(np.array([[100.0, 3.0], [0.0, 100.0]])) == pytest.approx((1.0 + 9.0) / 2)
+    assert matrix.error(matrix.truth) == 0.0

@@ -1,4 +1,4 @@
-"""What the commands that learn from a table of rows share: input, ledger, output."""
+"""What the commands that learn from data share: input, ledger, output."""
 
 import json
 import logging
@@ -19,11 +19,9 @@ from hushrank.engine.local import LocalEngine
 from hushrank.privacy.ledger import Ledger
 
 Describe = Callable[[Any], Iterator[Any]]
+Read = Callable[[str], Any]
 
-FIT_OPTIONS = options(
-    SECOND_MOMENT_OPTIONS,
-    BUDGET_OPTIONS,
-    COLUMNS_OPTION,
+LEARN_OPTIONS = options(
     click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--dataset", help="Name of the data set in the ledger."),
@@ -32,6 +30,7 @@ FIT_OPTIONS = options(
     click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
     JSON_OPTION,
 )
+FIT_OPTIONS = options(SECOND_MOMENT_OPTIONS, BUDGET_OPTIONS, COLUMNS_OPTION, LEARN_OPTIONS)
 
 
 def run(
@@ -40,6 +39,22 @@ def run(
     *,
     source: str,
     columns: list[str] | None,
+    field: str,
+    **arguments: Any,
+) -> None:
+    """Learn from a table of rows; `arguments` are those of FIT_OPTIONS and of the estimator."""
+
+    def read(owner: str) -> Any:
+        return read_rows(source, owner=owner, columns=columns, allow_complex=field == "complex")
+
+    learn(make_estimator, describe, read, field=field, **arguments)
+
+
+def learn(
+    make_estimator: Callable[..., Any],
+    describe: Describe,
+    read: Read,
+    *,
     out: Path | None,
     ledger_address: str | None,
     dataset: str | None,
@@ -49,7 +64,10 @@ def run(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Fit, write the model and print what was released; where the result goes is checked before the fit."""
+    """Fit, write the model and print what was released; where the result goes is checked before the fit.
+
+    `read(owner)` gives the data, and `owner` is whom errors name.
+    """
     if out is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
     if out is not None:
@@ -61,8 +79,7 @@ def run(
     verbose = int(not quiet and sys.stderr.isatty())
     engine = LocalEngine(threads=threads)
     model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=verbose)
-    allow_complex = parameters["field"] == "complex"
-    model.fit(read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=allow_complex))
+    model.fit(read(type(model).__name__))
     if out is not None:
         model.save(out)
     if as_json:

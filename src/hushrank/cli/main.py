@@ -11,12 +11,14 @@ from hushrank.exceptions import BudgetExceeded, HushrankError
 
 # Name -> (one-line help, module); the module has a `command`. Heavy imports wait until a command runs.
 COMMANDS = {
-    "demo": ("Private principal components of built-in data: a first result.", "hushrank.cli.demo"),
+    "demo": ("A private recommender from built-in ratings, and a report of it.", "hushrank.cli.demo"),
     "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
     "inspect": ("Look at a table before a fit. The numbers are not private.", "hushrank.cli.inspect"),
     "pca": ("Private principal components of a table of rows.", "hushrank.cli.pca"),
     "covariance": ("Private covariance matrix of a table of rows.", "hushrank.cli.covariance"),
     "lowrank": ("Private low-rank approximation of a table of rows.", "hushrank.cli.lowrank"),
+    "complete": ("Private recommender from a table of ratings.", "hushrank.cli.complete"),
+    "recommend": ("Recommend items with a private recommender, from own ratings.", "hushrank.cli.recommend"),
     "ledger": ("Set up, show and verify privacy budgets on disk.", "hushrank.cli.ledger"),
 }
 
@@ -49,9 +51,10 @@ def cli() -> None:
 
     \b
     Start here:
-      hushrank demo                 a first result, in seconds
-      hushrank plan pca --help      what it would cost on your data, without reading them
-      hushrank pca --help           private principal components of your table
+      hushrank demo                   a first result, in about a minute
+      hushrank plan complete --help   what it would cost on your ratings, without reading them
+      hushrank complete --help        a private recommender from your ratings
+      hushrank pca --help             private principal components of your table
 
     Exit codes: 0 done, 2 bad input (one line on stderr), 3 the budget was refused.
     """

@@ -34,16 +34,23 @@ JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one JS
 UNIT_OPTION = click.option(
     "--unit", type=click.Choice(_UNITS), default="row", show_default=True, help="By one of what."
 )
+_EPSILON_OPTION = click.option("--epsilon", type=float, required=True, help="Privacy budget, > 0.")
+_NEIGHBORS_OPTION = click.option(
+    "--neighbors",
+    type=click.Choice(_RELATIONS),
+    default="replace",
+    show_default=True,
+    help="Data sets differ by one replaced, or by one added or removed.",
+)
 BUDGET_OPTIONS = options(
-    click.option("--epsilon", type=float, required=True, help="Privacy budget, > 0."),
+    _EPSILON_OPTION,
     click.option("--delta", type=float, default=0.0, show_default=True, help="0 asks for pure privacy."),
-    click.option(
-        "--neighbors",
-        type=click.Choice(_RELATIONS),
-        default="replace",
-        show_default=True,
-        help="Data sets differ by one replaced, or by one added or removed.",
-    ),
+    _NEIGHBORS_OPTION,
+)
+GAUSSIAN_BUDGET_OPTIONS = options(
+    _EPSILON_OPTION,
+    click.option("--delta", type=float, required=True, help="Far below 1 / number of users, > 0."),
+    _NEIGHBORS_OPTION,
 )
 N_MAX_OPTION = click.option(
     "--n-max",
@@ -124,6 +131,68 @@ LOW_RANK_OPTIONS = options(
         type=float,
         help="With --mechanism exponential: part of the budget for private eigenvalues. Default: one half.",
     ),
+)
+
+
+class Items(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A count of items, or the path of a CSV or Parquet file that lists their public ids."""
+
+    name = "count or file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.lstrip("+-").isdecimal():
+            return int(value)
+        from hushrank.cli.tables import read_catalogue  # Arrow is not needed for counts, nor for --help
+
+        return read_catalogue(Path(value))
+
+
+COMPLETION_OPTIONS = options(
+    click.option(
+        "--items",
+        type=Items(),
+        required=True,
+        help="Public catalogue: a count, for ids 0, 1, ..., or a CSV or Parquet file with the ids in the column item "
+        "(or in its only column).",
+    ),
+    click.option(
+        "--rating-range",
+        type=float,
+        nargs=2,
+        metavar="LOW HIGH",
+        help="Public range of the ratings; others are clipped. Required unless feedback is implicit.",
+    ),
+    click.option("--rank", type=int, required=True, help="Largest number of factors; fewer where data support fewer."),
+    click.option(
+        "--method",
+        type=click.Choice(["spectral", "als", "factored_gradient"]),
+        default="spectral",
+        show_default=True,
+        help="spectral is the most accurate.",
+    ),
+    click.option(
+        "--offsets/--no-offsets",
+        default=True,
+        show_default=True,
+        help="Item means and user offsets, or a matrix of low rank alone.",
+    ),
+    click.option(
+        "--feedback",
+        type=click.Choice(["explicit", "implicit"]),
+        default="explicit",
+        show_default=True,
+        help="implicit: every listed pair counts as 1, and there are no ratings.",
+    ),
+    click.option(
+        "--unobserved-weight",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="With implicit feedback: weight of all items beside those of the user.",
+    ),
+    N_MAX_OPTION,
 )
 
 

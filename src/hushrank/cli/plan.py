@@ -6,6 +6,8 @@ import click
 
 from hushrank.cli.options import (
     BUDGET_OPTIONS,
+    COMPLETION_OPTIONS,
+    GAUSSIAN_BUDGET_OPTIONS,
     JSON_OPTION,
     LOW_RANK_OPTIONS,
     N_MAX_OPTION,
@@ -25,6 +27,7 @@ def command() -> None:
     \b
     Examples:
       hushrank plan pca --rows 10000 --columns 64 --components 5 --row-norm 1 --epsilon 1
+      hushrank plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6
       hushrank plan gram --columns 64 --row-norm 1 --epsilon 1
       hushrank plan vector --norm 2 --epsilon 1 --delta 1e-6 --json
     """
@@ -74,6 +77,19 @@ def lowrank(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
     from hushrank.estimators.low_rank import PrivateLowRank
 
     print_plan(PrivateLowRank(**parameters).plan((rows, columns)), as_json)
+
+
+@command.command()
+@click.option("--users", type=click.IntRange(min=1), required=True, help="Number of users, or a public guess of it.")
+@COMPLETION_OPTIONS
+@GAUSSIAN_BUDGET_OPTIONS
+@JSON_OPTION
+def complete(users: int, items: Any, as_json: bool, **parameters: Any) -> None:
+    """A recommender, with a forecast of the error of its predictions."""
+    from hushrank.estimators.completion import PrivateCompletion
+
+    n_items = items if isinstance(items, int) else len(items)
+    print_plan(PrivateCompletion(items=items, **parameters).plan((users, n_items)), as_json)
 
 
 @command.command()

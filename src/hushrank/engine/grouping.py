@@ -84,11 +84,11 @@ def _sort_stably(ratings: NDArray[np.void], field: str, size: int, out: NDArray[
 
 @compiled
 def _is_grouped(ratings: NDArray[np.void]) -> bool:
-    """Whether users rise, and items strictly rise within a user."""
+    """Whether users, and within a user items, come in rising order."""
     for i in range(1, len(ratings)):
         if ratings[i].user < ratings[i - 1].user:
             return False
-        if ratings[i].user == ratings[i - 1].user and ratings[i].item <= ratings[i - 1].item:
+        if ratings[i].user == ratings[i - 1].user and ratings[i].item < ratings[i - 1].item:
             return False
     return True
 

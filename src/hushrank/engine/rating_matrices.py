@@ -19,7 +19,7 @@ from hushrank.engine.rows import ArrayRows, check_matrix, check_real_rows, conve
 from hushrank.exceptions import InvalidParameter
 
 # Formats that store entries one by one; others cannot tell a rating of zero from none.
-_FORMATS = ("csr", "csc", "coo", "lil", "dok")
+_FORMATS = ("csr", "csc", "coo", "lil", "dok")  # codespell:ignore coo
 _LARGEST_SIZE = 2**31 - 1
 
 
@@ -78,12 +78,18 @@ class SparseSource:
 
     def _read_entries(self, tally: Tally) -> UserBlock:
         """Entries of other formats, in their order."""
-        X, (n_users, n_items) = self._X.tocoo(copy=False), self._X.shape
+        n_users, n_items = self._X.shape
+        if self._X.format == "csc":  # SciPy would refuse indices outside the matrix
+            columns = np.repeat(np.arange(n_items, dtype=np.int32), np.diff(self._X.indptr))
+            rows, data = self._X.indices, self._X.data
+        else:
+            entries = self._X.tocoo(copy=False)
+            columns, rows, data = entries.col, entries.row, entries.data
         with Grouper(n_items, tally) as grouper:
-            for start in range(0, X.nnz, MAX_BLOCK_RATINGS):
-                part = slice(start, start + MAX_BLOCK_RATINGS)
-                users = _inside(X.row[part], n_users).astype(np.int32)
-                grouper.add(self._records(users, X.col[part], X.data[part], tally))
+            for start in range(0, len(columns), MAX_BLOCK_RATINGS):
+                part = slice(start, min(start + MAX_BLOCK_RATINGS, len(columns)))
+                users = _inside(rows[part], n_users).astype(np.int32)
+                grouper.add(self._records(users, columns[part], data[part], tally))
             return grouper.finish(n_users)
 
     def _records(self, users: NDArray[np.int32], items: Any, ratings: Any, tally: Tally) -> NDArray[np.void]:

@@ -19,7 +19,7 @@ from hushrank.engine.catalogue import Catalogue
 from hushrank.engine.grouping import Range, Tally, UserBlock, user_spans
 from hushrank.engine.rating_files import TableSource, read_rating_file
 from hushrank.engine.rating_matrices import read_dense, read_stored
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Rows
+from hushrank.engine.rows import MAX_BLOCK_ROWS, Rows, to_number
 from hushrank.engine.tables import is_table
 from hushrank.exceptions import InvalidParameter
 
@@ -163,7 +163,7 @@ def check_rating_range(rating_range: Any, owner: str) -> Range:
     """The pair as floats, if it is one of finite numbers that rise."""
     is_pair = isinstance(rating_range, tuple | list | np.ndarray) and len(rating_range) == 2
     if is_pair and all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in rating_range):
-        low, high = map(float, rating_range)
+        low, high = map(to_number, rating_range)
         if math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0:  # not so for some subnormal numbers
             return low, high
     requirement = "a pair (lowest, highest) of finite numbers, lowest < highest"

@@ -62,7 +62,7 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         which items exist must not be read off the data; a matrix has its columns.
     method : "spectral", "als", "factored_gradient" or options, default "spectral"
         "spectral" is the most accurate. Options are `Spectral(...)`, `AlternatingLeastSquares(...)` or
-        `FactoredGradient(...)` from `hushrank.estimators`.
+        `FactoredGradient(...)` from `hushrank.estimators.completion_methods`.
     offsets : bool, default True
         Whether ratings have item means and users an offset and slopes; False learns a matrix of low rank alone.
     feedback : "explicit" or "implicit", default "explicit"
@@ -190,6 +190,7 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         if self.rank > n_features:
             requirement = f"at most the number of items, {n_features}"
             raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
+        getattr(to_options(self.method), "check_size", lambda *_: None)(n_features, self.rank)
         return CompletionPlan(calibrate(budget), budget.neighbors)
 
     def _check_rows(self, rows: Rows, releases: CompletionPlan) -> None:

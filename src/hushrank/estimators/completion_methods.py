@@ -36,6 +36,9 @@ class Spectral:
     def __post_init__(self) -> None:
         check_integer(self.top_items, "top_items", "Spectral", minimum=4, maximum=1 << 15)
 
+    def check_size(self, n_items: int, rank: int) -> None:
+        """Any number of items will do."""
+
 
 FloatArray = NDArray[np.float64]
 Options = Spectral | AlternatingLeastSquares | FactoredGradient
@@ -67,7 +70,10 @@ def learn_model(
 
     if unobserved is not None:
         return learn_implicit_with(releases, learn_factors, unobserved)
-    return learn_ratings_with(releases, learn_factors) if offsets else learn_matrix_with(releases, learn_factors)
+    learn_with = learn_ratings_with if offsets else learn_matrix_with
+    if getattr(options, "start", "") == "spectral":
+        return learn_with(releases, learn_factors, rank, Spectral().top_items)
+    return learn_with(releases, learn_factors)
 
 
 class MethodParam(Param):

@@ -1,78 +1,96 @@
 """Private matrix completion by projected gradient descent on two factors (DPLMC).
 
-Statistic  for every step, sum of e_i u_i^T over users, residuals shortened to |e_i| <= residual_norm and factors to
-           |u_i| <= user_norm, and sum of u_i u_i^T; before the first, the share of ratings that exist and, with
-           start="private", the second moment of the rows of ratings.
-Release    each sum with Gaussian noise, at a share of the budget fixed by the options.
-Privacy    docs/privacy/factored_gradient.md, Lemmas 1 to 4 (sensitivities) and Theorem 5.
+Statistics  1 the share of ratings that exist; 2 with start="private", sum of y_i y_i^T over users, rows of ratings
+            shortened to |y_i| <= residual_norm; 3 in every step, sum of e_i u_i^T and sum of u_i u_i^T, residuals
+            shortened to |e_i| <= residual_norm and user factors to |u_i| <= user_norm.
+Releases    each sum with Gaussian noise, at shares of the budget that the options fix.
+Privacy     docs/privacy/factored_gradient.md, Lemmas 1 to 5 and Theorem 6.
 
 Algorithms 1 and 2 of Wang, Zhao and Kolar, "Differentially private matrix completion through low-rank matrix
-factorization" (AISTATS 2023), in the units of their theorem: U / sqrt(n_users) and V / sqrt(n_items) are balanced.
+factorization" (AISTATS 2023), for the matrix divided by sqrt(n_users n_items) as in their theorem: factors are balanced
+when U^T U / n_users = V^T V / n_items.
 """
 
 import logging
 import math
-from dataclasses import dataclass, fields
+import threading
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from hushrank.engine.ratings import UserBlock
-from hushrank.estimators.als import Start
+from hushrank.estimators.completion_model import CompletionModel
 from hushrank.estimators.user_releases import UserReleases
+from hushrank.estimators.user_sums import sum_fractions
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.gradient_kernels import (
-    add_densities,
-    add_factor_products,
-    add_item_gradients,
-    add_row_products,
-    center_ratings,
-    replay_factors,
-    solve_factors,
-)
+from hushrank.linalg import gradient_kernels as kernels
+from hushrank.linalg.threads import one_blas_thread
 from hushrank.privacy.guarantee import Neighbors
-from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric
-from hushrank.privacy.mechanisms.vector import GaussianLattice
+from hushrank.privacy.mechanisms.symmetric import (
+    SymmetricLattice,
+    release_symmetric,
+    second_moment_frobenius_sensitivity,
+)
+from hushrank.privacy.mechanisms.vector import GaussianLattice, vector_l2_sensitivity
 from hushrank.validation import Param, check_parameters
 
 FloatArray = NDArray[np.float64]
 IntegerArray = NDArray[np.int64]
 
 DENSITY_SHARE = 0.005
-MAX_START_ITEMS = 8192  # the second moment of a private start has the square of this many entries
+MAX_START_ITEMS = 4096  # a private start holds several square matrices of this size
 
-_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
-
+_LEAST_EIGENVALUE = 1e-4  # of the largest one, in a private start
+_OWNER = "FactoredGradient"
 log = logging.getLogger("hushrank")
 
 
 def gradient_sensitivity(residual_norm: float, user_norm: float, neighbors: Neighbors) -> float:
-    """Largest Frobenius change of sum e_i u_i^T (factored_gradient.md, Lemma 1)."""
-    return residual_norm * user_norm * (2.0 if neighbors is Neighbors.REPLACE else 1.0)
+    """Largest Frobenius change of sum e_i u_i^T between neighbors (factored_gradient.md, Lemma 1)."""
+    return vector_l2_sensitivity(residual_norm * user_norm, neighbors)
 
 
 def balance_sensitivity(user_norm: float, neighbors: Neighbors) -> float:
-    """Largest Frobenius change of sum u_i u_i^T (factored_gradient.md, Lemma 2)."""
-    return user_norm**2 * (math.sqrt(2.0) if neighbors is Neighbors.REPLACE else 1.0)
+    """Largest Frobenius change of sum u_i u_i^T between neighbors (factored_gradient.md, Lemma 2)."""
+    return second_moment_frobenius_sensitivity(user_norm, neighbors)
 
 
 @dataclass(frozen=True)
 class FactoredGradient:
-    """Options
+    """Options of `learn_factored_gradient`, in units where ratings lie in [-1, 1].
+
+    Parameters
+    ----------
+    steps : int, default 10
+        Steps, each with an equal share of what the start leaves of the budget.
+    step_size : float, default 1.0
+        In units of 1 / (user_norm item_norm). A random start has a longer way and needs larger steps.
+    user_norm, item_norm : float, default 0.45 and 0.8
+        Bounds on the rows of the factors (alpha_1 and alpha_2 of the paper).
+    residual_norm : float, default 0.7
+        Bound on a user's residuals, and on a row of ratings in a private start (G of the paper).
+    balance_share : float, default 0.05
+        Share of every step's budget for U^T U.
+    start : {"private", "random"}, default "private"
+        Algorithm 2, for at most 4096 items, or item factors that look random and cost nothing.
+    start_share : float, default 0.5
+        Share of the budget for a private start.
+    user_solve : {"gradient", "ridge"}, default "gradient"
+        How a user moves the own factor: by a local step of Algorithm 1, or to the ridge solution for the current V.
     """
 
-    steps: int = 15
-    step_size: float = 0.2
-    user_norm: float = 0.6
-    item_norm: float = 0.6
-    residual_norm: float = 1.0
+    steps: int = 10
+    step_size: float = 1.0
+    user_norm: float = 0.45
+    item_norm: float = 0.8
+    residual_norm: float = 0.7
     balance_share: float = 0.05
     start: str = "private"
-    start_share: float = 0.2
+    start_share: float = 0.5
     user_solve: str = "gradient"
 
+    supports_implicit: ClassVar[bool] = False
     _params: ClassVar[dict[str, Param]] = {
         "steps": Param(int, minimum=1),
         "step_size": Param(float, above=0),
@@ -86,158 +104,197 @@ class FactoredGradient:
     }
 
     def __post_init__(self) -> None:
-        check_parameters(self._params, {field.name: getattr(self, field.name) for field in fields(self)}, "FactoredGradient")
+        check_parameters(self._params, {name: getattr(self, name) for name in self._params}, _OWNER)
+
+    @property
+    def step(self) -> float:
+        """The step size in the units of the factors."""
+        return self.step_size / (self.user_norm * self.item_norm)
+
+    def check_size(self, n_items: int, rank: int) -> None:
+        """Refuse a rank or a start that does not fit the number of items; reads nothing private."""
+        if not 1 <= rank <= n_items:
+            raise InvalidParameter(_OWNER, "rank", f"between 1 and the number of items, {n_items}", rank)
+        if self.start == "private" and n_items > MAX_START_ITEMS:
+            raise InvalidParameter(_OWNER, "start", f"'random' for more than {MAX_START_ITEMS} items", self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _History:
-    """All that was released so far: with it every user finds the own factor."""
+    """All that was released so far. With it and the own ratings every user finds the own factor."""
 
-    start: Start
     options: FactoredGradient
+    start: CompletionModel
     density: float
-    start_map: FloatArray
-    item_factors: FloatArray  # V^0 .. V^t
-    balances: FloatArray  # R^0 .. R^(t-1)
+    item_factors: FloatArray  # V^0, ..., V^t
+    balances: FloatArray  # R^0, ..., R^(t-1)
+
+    @property
+    def V(self) -> FloatArray:
+        """The current item factors."""
+        return np.asarray(self.item_factors[-1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pass:
+    """Public state of one step: the history, numbers that follow from it, and the two lattices."""
+
+    history: _History
+    start_map: FloatArray  # a user's first factor is the sum of residual times row
+    spread: FloatArray  # square root of the covariance that balanced user factors have
+    W: FloatArray  # features and V spread
+    gradient: GaussianLattice
+    products: SymmetricLattice
 
 
 def learn_factored_gradient(
-    releases: UserReleases, rank: int, start: Start, options: FactoredGradient
+    releases: UserReleases,
+    rank: int,
+    start: CompletionModel,
+    options: FactoredGradient,
+    share: float | None = None,
 ) -> FloatArray:
-    budget = releases.left
-    density = _release_density(releases, DENSITY_SHARE * budget)
-    V = _start_factors(releases, rank, start, options, density, budget)
-    V = project_rows(V, options.item_norm)
-    gram = V.T @ V / len(V)
-    start_map = V @ np.linalg.pinv(gram, hermitian=True) / (density * len(V))
-    history = _History(start, options, density, start_map, V[None], np.empty((0, rank, rank)))
-    share = releases.left / options.steps
-    for step in range(options.steps):
-        is_last = step == options.steps - 1
-        history = _advance(releases, history, share, is_last)
-    return to_prior_units(history.item_factors[-1])
+    """Learn item factors.
+
+    Parameters
+    ----------
+    releases : UserReleases
+    rank : int
+        Between 1 and the number of items.
+    start : CompletionModel
+        Base, features and ridge of every user's regression, public or released before. If it has factors, `rank` of
+        them, the steps begin there and nothing is spent on a start.
+    options : FactoredGradient
+    share : float, optional
+        Most of the whole budget that may be spent; by default all that is left.
+
+    Returns
+    -------
+    ndarray of shape (n_items, rank)
+        Item factors for users whose own factor has the prior N(0, I).
+    """
+    options.check_size(releases.n_items, rank)
+    if start.factors.shape[1] not in (0, rank):
+        raise InvalidParameter(_OWNER, "start", f"a model without factors or with {rank}", start.factors.shape)
+    # A little less, so that the roundings of all parts never add up to more.
+    budget = (releases.left if share is None else share) * (1.0 - 2.0**-40)
+    with one_blas_thread():
+        density = _release_density(releases, DENSITY_SHARE * budget)
+        V, spent = _find_start(releases, rank, start, options, density, (1.0 - DENSITY_SHARE) * budget)
+        history = _History(options, start, density, V[None], np.empty((0, rank, rank)))
+        step_share = ((1.0 - DENSITY_SHARE) * budget - spent) / options.steps
+        for _ in range(options.steps):
+            history = _take_step(releases, history, step_share)
+        return kernels.to_prior_units(history.V)
 
 
-def _advance(releases, history, share, is_last):
-    options, V = history.options, history.item_factors[-1]
-    n_items = len(V)
-    products = releases.gram_lattice(options.user_norm, options.balance_share * share)
-    gradient = releases.vector_lattice(
-        options.residual_norm * options.user_norm, None if is_last else (1 - options.balance_share) * share
-    )
-    secret_gradient, secret_products, shortened = releases.total(_sum_steps, (history, gradient, products))
-    second = release_symmetric(secret_products, products, releases.noise) / releases.n_users
-    ascent = releases.release(secret_gradient, gradient) / (history.density * releases.n_users)
-    R = second - V.T @ V / n_items
-    size = options.step_size / (options.user_norm * options.item_norm)
-    weight = BAL if options.user_solve == "ridge" else 0.5
-    V = project_rows(V + size * (ascent + weight * V @ R), options.item_norm)
-    return _History(
-        history.start, options, history.density, history.start_map,
-        np.concatenate([history.item_factors, V[None]]), np.concatenate([history.balances, R[None]]),
-    )
-
-BAL = 0.5
-START_MODE = "bulk"
-
-def _sum_steps(block: Any, state: Any):
-    history, gradient, products = state
-    options, start = history.options, history.start
-    V = history.item_factors[-1]
-    n_items, rank = V.shape
-    targets, U = np.empty(len(block.items)), np.empty((len(block), rank))
-    if options.user_solve == "ridge":
-        spread = symmetric_power(V.T @ V / n_items, 0.5)
-        W = np.ascontiguousarray(np.hstack([start.features, V @ spread]))
-        solve_factors(
-            block.indptr, block.items, block.values, start.base, W, start.ridge, spread, options.user_norm, targets, U
-        )
+def _find_start(
+    releases: UserReleases, rank: int, start: CompletionModel, options: FactoredGradient, density: float, budget: float
+) -> tuple[FloatArray, float]:
+    """V^0, and what it cost."""
+    cost = 0.0
+    if start.factors.shape[1] > 0:
+        V = kernels.to_balanced_units(start.factors)
+    elif options.start == "random":
+        V = kernels.scatter_normals(releases.n_items, rank) * (options.item_norm / (4.0 * math.sqrt(rank)))
     else:
-        center_ratings(
-            block.indptr, block.items, block.values, start.base, start.features, start.ridge, targets
+        cost = options.start_share * budget
+        V = _release_start(releases, rank, start, options.residual_norm, density, cost)
+    return kernels.shorten_rows(V, options.item_norm), cost
+
+
+def _take_step(releases: UserReleases, history: _History, share: float) -> _History:
+    """One step of Algorithm 1, lines 6 to 10."""
+    options, V = history.options, history.V
+    bound, for_balance = options.residual_norm * options.user_norm, options.balance_share * share
+    products = releases.gram_lattice(options.user_norm, for_balance)
+    gradient = releases.vector_lattice(bound, share - for_balance)
+    descent, outer, shortened = releases.total(_sum_step, _prepare_pass(history, gradient, products))
+    R = release_symmetric(outer, products, releases.noise) / releases.n_users - V.T @ V / len(V)
+    move = releases.release(descent, gradient) / (history.density * releases.n_users)
+    V = kernels.shorten_rows(V + options.step * (move + V @ R / 2.0), options.item_norm)
+    log.info("Residuals of %d users are longer than %g: shortened. Not private.", shortened[0], options.residual_norm)
+    item_factors = np.concatenate([history.item_factors, V[None]])
+    return replace(history, item_factors=item_factors, balances=np.concatenate([history.balances, R[None]]))
+
+
+def _prepare_pass(history: _History, gradient: GaussianLattice, products: SymmetricLattice) -> _Pass:
+    """What users need, computed once for all of them."""
+    first, V, n_items = history.item_factors[0], history.V, len(history.V)
+    inverse = kernels.symmetric_power(first.T @ first / n_items, -1.0)
+    start_map = np.ascontiguousarray(first @ inverse / (history.density * n_items))
+    spread = kernels.symmetric_power(V.T @ V / n_items, 0.5)
+    W = np.ascontiguousarray(np.hstack([history.start.features, V @ spread]))
+    return _Pass(history, start_map, spread, W, gradient, products)
+
+
+def _sum_step(block: Any, state: _Pass) -> tuple[IntegerArray, IntegerArray, IntegerArray]:
+    """Sums of e u^T and of u u^T, and the number of users whose residuals were shortened."""
+    V, gradient, products = state.history.V, state.gradient, state.products
+    total, outer = np.zeros(V.shape, np.int64), np.zeros((V.shape[1], V.shape[1]), np.int64)
+    targets, U = _find_users(block, state)
+    bounds = (state.history.options.residual_norm, gradient.norm_bound, float(gradient.squared_bound))
+    shortened = kernels.add_item_gradients(block.indptr, block.items, targets, V, U, *bounds, total)
+    kernels.add_factor_products(U, products.row_norm, float(products.squared_bound), outer)
+    return total, outer, np.array([shortened], np.int64)
+
+
+def _find_users(block: Any, state: _Pass) -> tuple[FloatArray, FloatArray]:
+    """What base and features leave of the ratings, and the users' factors."""
+    history, ratings = state.history, (block.indptr, block.items)
+    start, options, V = history.start, history.options, history.V
+    targets, U = np.empty(len(block.items)), np.empty((len(block), V.shape[1]))
+    if options.user_solve == "ridge":
+        kernels.solve_factors(
+            *ratings, block.values, start.base, state.W, start.ridge, state.spread, options.user_norm, targets, U
         )
-        size = options.step_size / (options.user_norm * options.item_norm)
-        steps = np.array([size / (history.density * n_items), 0.5 * size])
-        replay_factors(
-            block.indptr, block.items, targets, history.start_map, history.item_factors, history.balances,
-            options.user_norm, steps, U,
-        )
-    total, outer = np.zeros((n_items, rank), np.int64), np.zeros((rank, rank), np.int64)
-    shortened = add_item_gradients(
-        block.indptr, block.items, targets, V, U, options.residual_norm, gradient.norm_bound,
-        float(gradient.squared_bound), total,
+        return targets, U
+    kernels.center_ratings(*ratings, block.values, start.base, start.features, start.ridge, targets)
+    sizes = np.array([options.step / (history.density * len(V)), options.step / 2.0])
+    kernels.replay_factors(
+        *ratings, targets, state.start_map, history.item_factors, history.balances, options.user_norm, sizes, U
     )
-    add_factor_products(U, products.row_norm, float(products.squared_bound), outer)
-    return total, outer, np.array([shortened])
+    return targets, U
 
 
-def _release_density(releases, fraction):
+def _release_density(releases: UserReleases, fraction: float) -> float:
+    """The share of ratings that exist (Lemma 3), at least one a user."""
     lattice = releases.interval_lattice(fraction)
-    state = (releases.n_items, np.array([lattice.norm_bound, float(lattice.squared_bound), releases.interval_center]))
-    rated = releases.release_interval(releases.total(_sum_densities, state), lattice)
-    return min(max(rated / releases.n_users, 1.0 / releases.n_items), 1.0)
+    secret = releases.total(sum_fractions, (float(releases.n_items), releases.interval_center, lattice))
+    density = releases.release_interval(secret, lattice) / releases.n_users
+    return min(max(density, 1.0 / releases.n_items), 1.0)
 
 
-def _sum_densities(block, state):
-    n_items, bounds = state
-    total = np.zeros(1, np.int64)
-    add_densities(block.indptr, n_items, bounds, total)
-    return total
-
-
-def _start_factors(releases, rank, start, options, density, budget):
+def _release_start(
+    releases: UserReleases, rank: int, start: CompletionModel, row_norm: float, density: float, fraction: float
+) -> FloatArray:
+    """V^0 in balanced units: Algorithm 2, lines 1 to 6, with tau = 1."""
     n_items = releases.n_items
-    if start.factors is not None:
-        return to_balanced_units(start.factors)
-    if options.start == "random":
-        return random_factors(n_items, rank, options.item_norm)
-    lattice = releases.gram_lattice(options.residual_norm, options.start_share * budget)
-    secret = releases.total(_sum_rows, (start, lattice))
-    A = release_symmetric(secret, lattice, releases.noise)
-    A /= density**2 * releases.n_users * n_items
-    if START_MODE == "diag":
-        np.fill_diagonal(A, A.diagonal() * density)
+    lattice = releases.gram_lattice(row_norm, fraction)
+    (secret,) = releases.total(RowProducts(), (start, lattice))
+    A = release_symmetric(secret, lattice, releases.noise) / (density**2 * releases.n_users * n_items)
     w, Q = np.linalg.eigh(A)
-    if START_MODE == "bulk":
-        w = w - w[:-rank].mean()
-    top, Q = w[-rank:], Q[:, -rank:]
-    floor = FLOOR * top[-1]
-    s = np.sqrt(np.maximum(top, max(floor, 1e-12)))
-    return Q * np.sqrt(s * n_items)
-
-FLOOR = 0.0
-
-def _sum_rows(block, state):
-    start, lattice = state
-    targets = np.empty(len(block.items))
-    center_ratings(block.indptr, block.items, block.values, start.base, start.features, start.ridge, targets)
-    total = np.zeros((len(start.base), len(start.base)), np.int64)
-    add_row_products(block.indptr, block.items, targets, lattice.row_norm, float(lattice.squared_bound), total)
-    return total
+    # One rating is there with probability p, two with p^2: the diagonal over p^2 is too large, and holds the noise of
+    # the ratings. That lifts all eigenvalues alike; those that are not kept tell by how much.
+    top = w[-rank:] - (w[:-rank].mean() if rank < n_items else 0.0)
+    squares = np.maximum(top, max(_LEAST_EIGENVALUE * top[-1], np.finfo(float).tiny))
+    return np.asarray(Q[:, -rank:] * np.sqrt(np.sqrt(squares) * n_items))
 
 
-def project_rows(V: FloatArray, norm_bound: float) -> FloatArray:
-    norms = np.linalg.norm(V, axis=1, keepdims=True)
-    return V * (norm_bound / np.maximum(norms, norm_bound))
+class RowProducts:
+    """Sum of y y^T over users, on and above the diagonal; one matrix for all threads."""
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
 
-def random_factors(n_items, rank, item_norm):
-    index = np.arange(1, n_items * rank + 1, dtype=np.uint64)
-    triangular = index * (index + np.uint64(1)) // np.uint64(2)
-    words = triangular * np.uint64(_GOLDEN)  # modulo 2^64
-    uniforms = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return ndtri(uniforms).reshape(n_items, rank) * (item_norm / (2 * math.sqrt(rank)))
+    def new_totals(self, state: tuple[CompletionModel, SymmetricLattice]) -> tuple[IntegerArray, ...]:
+        """The matrix of zeros."""
+        return (np.zeros((len(state[0].base), len(state[0].base)), np.int64),)
 
-
-def symmetric_power(A, exponent):
-    w, Q = np.linalg.eigh(A)
-    w = np.maximum(w, 1e-9 * max(float(w[-1]), 1e-300))
-    return (Q * w**exponent) @ Q.T
-
-
-def to_prior_units(V):
-    return V @ symmetric_power(V.T @ V / len(V), 0.5)
-
-
-def to_balanced_units(V):
-    return V @ symmetric_power(V.T @ V / len(V), -0.25)
+    def add(self, block: Any, state: tuple[CompletionModel, SymmetricLattice], totals: Any) -> None:
+        """Add the products of the rows of a block."""
+        start, lattice = state
+        ratings, targets = (block.indptr, block.items), np.empty(len(block.items))
+        kernels.center_ratings(*ratings, block.values, start.base, start.features, start.ridge, targets)
+        with self._lock:
+            kernels.add_row_products(*ratings, targets, lattice.row_norm, float(lattice.squared_bound), totals[0])

@@ -52,7 +52,7 @@ def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, o
         rows = read_ratings(
             own, owner=owner, items=catalogue, rating_range=rating_range, is_implicit=rating_range is None
         )
-        return Histories(_join(list(rows.blocks())), is_single=False)
+        return Histories(join_blocks(list(rows.blocks())), is_single=False)
     if is_table(own):
         return _read_table(own, catalogue, rating_range, owner)
     items, ratings = _split(own, rating_range is None, owner)
@@ -142,7 +142,7 @@ def _group(
     return group_ratings(records, n_users, len(catalogue))[0]
 
 
-def _join(blocks: list[UserBlock]) -> UserBlock:
+def join_blocks(blocks: list[UserBlock]) -> UserBlock:
     """Blocks of users one after the other."""
     if not blocks:
         return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))

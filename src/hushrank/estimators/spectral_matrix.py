@@ -4,7 +4,7 @@ Releases   1 the share of entries observed, 2 a low quantile of the norms of the
            4 the second moment of clipped rows without its diagonal, 5 EM steps for the factors, the variance of the
            noise before each.
 Adaptive   clip norms follow the released variance; steps end when it stops falling. Both see released values only.
-Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1, 4 and 5.
+Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1, 2, 4, 5 and 6.
 """
 
 import math
@@ -43,6 +43,8 @@ _NORM_QUANTILE = 0.4
 _ROUNDS = 30
 _CLIP = 0.7  # bound on a user's step, in units of the norm to expect
 _MOST_STEPS, _STEP_SHARE, _STALLED = 8, 0.25, 0.75
+_SMALL_NOISE, _SMALL_STALLED, _SMALL_LAST_STEPS = 0.1, 0.9, 3
+_LEAST_SIGNAL = 6.0  # squared length of a direction of the factors over that of the noise in it
 _LEAST_NOISE = 1e-5  # of the second moment of an entry
 
 
@@ -68,7 +70,7 @@ class _State:
 def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> CompletionModel:
     """Learn up to `rank` factors with all that is left of the budget."""
     entries = _describe_entries(releases)
-    state = _spectral_start(releases, entries, rank, top_items)
+    state = _spectral_start(releases, entries, rank, top_items, SPECTRAL_SHARE)
     if state.factors.shape[1]:
         for _ in range(2):
             state = _estimate_noise(releases, entries, state)
@@ -77,15 +79,21 @@ def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> Completio
     return _to_model(state)
 
 
-def learn_matrix_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
+def learn_matrix_with(
+    releases: UserReleases, learn_factors: LearnFactors, rank: int = 0, top_items: int = 0
+) -> CompletionModel:
     """The variance of the noise as above, with factors learned in another way.
 
-    learn_factors(model, share) is given a model without factors and spends at most this share of the budget.
+    learn_factors(model, share) is given what is known before and spends at most this share of the budget. With a `rank`
+    the model that it is given has the factors of the spectral start, for which half of the usual share is spent.
     """
     entries, n_items = _describe_entries(releases), releases.n_items
-    start = _State(np.zeros((n_items, 0)), np.zeros(0), entries.second_moment / 2)
-    factors = learn_factors(_to_model(start), releases.left - 2 * NOISE_SHARE)
-    state = replace(start, factors=factors)
+    if rank:
+        state = _spectral_start(releases, entries, rank, top_items, SPECTRAL_SHARE / 2)
+    else:
+        state = _State(np.zeros((n_items, 0)), np.zeros(0), entries.second_moment / 2)
+    factors = learn_factors(_to_model(state), releases.left - 2 * NOISE_SHARE)
+    state = replace(state, factors=factors)
     for _ in range(2):
         state = _estimate_noise(releases, entries, state)
     return _to_model(state)
@@ -114,13 +122,13 @@ def _describe_entries(releases: UserReleases) -> _Entries:
     return _Entries(share, second_moment, norm, stretch)
 
 
-def _spectral_start(releases: UserReleases, entries: _Entries, rank: int, top_items: int) -> _State:
+def _spectral_start(releases: UserReleases, entries: _Entries, rank: int, top_items: int, share: float) -> _State:
     """Factors from the second moment; none if no eigenvalue stands above the noise."""
     n_items, m, p = releases.n_items, releases.n_users, entries.share
     chosen = _chosen_items(releases, entries, top_items)
     positions = np.full(n_items, -1, np.int32)
     positions[chosen] = np.arange(len(chosen), dtype=np.int32)
-    lattice = releases.gram_lattice(entries.row_norm, SPECTRAL_SHARE)
+    lattice = releases.gram_lattice(entries.row_norm, share)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
     rows = RowState(nothing, 0.0, np.ones(n_items), positions, lattice, is_stretched=False)
     (total,) = releases.total(SecondMomentOfUsers(), rows)
@@ -164,16 +172,27 @@ def _estimate_noise(releases: UserReleases, entries: _Entries, state: _State) ->
 
 
 def _em_steps(releases: UserReleases, entries: _Entries, state: _State) -> _State:
-    """Steps with a quarter of what is left each, until the noise stops falling; one more then takes everything."""
-    is_last = False
+    """Steps with a quarter of what is left each until the noise stops falling; the last ones share what is left then.
+
+    One last step is best where the noise is large: further ones only fit it. Where it is small beside the signal, steps
+    still converge although the noise hardly falls, and three last ones are better.
+    """
+    n_last = 0
     for step in range(_MOST_STEPS):
-        is_last = is_last or step == _MOST_STEPS - 1
-        available = releases.left - NOISE_SHARE
-        state_after = _em_step(releases, entries, state, available if is_last else _STEP_SHARE * available)
+        if n_last == 0 and step == _MOST_STEPS - 1:
+            n_last = 1
+        available = releases.left - max(n_last, 1) * NOISE_SHARE
+        state_after = _em_step(releases, entries, state, available / n_last if n_last else _STEP_SHARE * available)
         before, state = state.noise, _estimate_noise(releases, entries, state_after)
-        if is_last:
+        if n_last == 1:
             break
-        is_last = state.noise > _STALLED * before
+        if n_last:
+            n_last -= 1
+            continue
+        is_small = state.noise < _SMALL_NOISE * (entries.second_moment - state.noise)
+        stalled, most_last = (_SMALL_STALLED, _SMALL_LAST_STEPS) if is_small else (_STALLED, 1)
+        if state.noise > stalled * before:
+            n_last = min(most_last, _MOST_STEPS - 1 - step)
     return state
 
 
@@ -194,8 +213,9 @@ def _em_step(releases: UserReleases, entries: _Entries, state: _State, share: fl
 
 
 def _shrink(state: _State) -> FloatArray:
-    """Factors whose squared singular values are less by what noise adds to them."""
+    """Factors with squared singular values less by what noise adds, without directions that are mostly noise."""
     Q, singular, R = np.linalg.svd(state.factors, full_matrices=False)
-    squares = singular**2 - len(state.factors) * (R**2 @ state.errors)
+    noise = len(state.factors) * (R**2 @ state.errors)
+    squares = np.where(singular**2 > _LEAST_SIGNAL * noise, singular**2 - noise, 0.0)
     shrunk: FloatArray = (Q * np.sqrt(np.maximum(squares, 0.0))) @ R
     return shrunk

@@ -89,18 +89,23 @@ def learn_ratings(releases: UserReleases, rank: int, top_items: int) -> Completi
     return _choose_variant(releases, state)
 
 
-def learn_ratings_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
+def learn_ratings_with(
+    releases: UserReleases, learn_factors: LearnFactors, rank: int = 0, top_items: int = 0
+) -> CompletionModel:
     """Item means, local slopes, variances and the final check as above, with factors learned in another way.
 
-    learn_factors(model, share) is given what is known without factors and spends at most this share of the budget.
+    learn_factors(model, share) is given what is known before and spends at most this share of the budget. With a `rank`
+    the model that it is given has the factors of the spectral start, of up to `top_items` items.
     """
     activity, prior = release_activity(releases), Prior()
     means = release_means(releases, activity, prior, MEANS_SHARE, MEAN_ROUNDS)
     state = _State(activity, prior, means.means, np.zeros((releases.n_items, 0)))
     state = _estimate_variances(releases, state)
-    model = CompletionModel(
-        activity.center + state.means, state.features, state.factors, state.prior.noise, activity.counts
-    )
+    if rank:
+        top, _ = _gate(releases, activity, rank, top_items)
+        state = replace(state, factors=_spectral_factors(releases, state, min(rank, max(top // 4, 1)), top))
+    base = activity.center + state.means
+    model = CompletionModel(base, state.features, state.factors, state.prior.noise, activity.counts)
     factors = learn_factors(model, releases.left - CHECK_SHARE - MOMENTS_SHARE)
     state = _estimate_variances(releases, replace(state, factors=factors))
     return _choose_variant(releases, state)

@@ -25,6 +25,7 @@ from hushrank.privacy.noise.source import NoiseSource
 FloatArray = NDArray[np.float64]
 
 COUNT_SHARE = 0.02  # of a noisy number of users, where it is secret
+_ROUNDING = 1e-9
 
 
 class UserReleases:
@@ -128,7 +129,9 @@ class UserReleases:
         return self._noise
 
     def _share(self, fraction: float | None) -> Gaussian:
-        return self._filter.rest() if fraction is None else self._filter.share(fraction)
+        # Sums of float shares miss the whole by rounding: what is all but the rest is the rest.
+        is_rest = fraction is None or abs(fraction - self.left) < _ROUNDING * self.left
+        return self._filter.rest() if fraction is None or is_rest else self._filter.share(fraction)
 
 
 def _count_users(block: Any, state: None) -> NDArray[np.int64]:

@@ -16,17 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.linalg.item_products import add_products, fits_quartic
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.ridge import factorize, solve_factorized
 from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution
 
-TILE = 4  # columns and rows are handled by fours: widths are multiples of it
-UNIFORM, TAIL, ADAPTIVE = 0, 1, 2
+Values = NDArray[np.float32]
 
-# Sums of fourth powers reach 2^72 and are kept in two words of 36 bits; squared norms are split at 18 bits.
-_HALF, _WORD = 18, 36
-# Products are at most 2^36, so that partial sums of this many ratings stay below 2^53 in float64.
-_RATINGS_PER_SUM = 1 << 16
+UNIFORM, TAIL, ADAPTIVE = 0, 1, 2
 
 
 class Sweep(NamedTuple):
@@ -36,7 +33,7 @@ class Sweep(NamedTuple):
     ----------
     base : ndarray of shape (n_items,)
     W : ndarray of shape (n_items, width)
-        Features, item factors, and columns of zeros up to a width that is a multiple of four.
+        Features, then item factors.
     n_features, rank : int
     penalty : ndarray of shape (width, width)
         P above.
@@ -44,7 +41,7 @@ class Sweep(NamedTuple):
     bounding : int
         UNIFORM, TAIL or ADAPTIVE.
     priority : ndarray of shape (n_items,)
-        TAIL: different numbers, ratings of items with the smallest count. ADAPTIVE: weights before they are scaled.
+        TAIL: different numbers, of which the smallest of a user count. ADAPTIVE: weights before they are scaled.
     max_ratings : int
         Largest sum of squared weights of a user.
     user_norm, residual_bound : float
@@ -72,39 +69,28 @@ class Sweep(NamedTuple):
 
 
 @compiled
-def add_products(B: FloatArray, A: FloatArray) -> None:
-    """Add the sum of b b^T over the four rows b of B to the lower triangle of A (and to no more than its tiles)."""
-    for a in range(A.shape[0]):
-        x0, x1, x2, x3 = B[0, a], B[1, a], B[2, a], B[3, a]
-        for tile in range(a // TILE + 1):
-            for c in range(TILE):  # a constant number of steps, which the compiler turns into vectors
-                b = TILE * tile + c
-                A[a, b] += (x0 * B[0, b] + x1 * B[1, b]) + (x2 * B[2, b] + x3 * B[3, b])
-
-
-@compiled
-def solve_user(items: Positions, values: FloatArray, sweep: Sweep, scratch: FloatArray, z: FloatArray) -> bool:
-    """Fill z with the ridge solution of one user; False, and zeros, if there is none. scratch is (2, width, width)."""
-    width, n = len(z), len(items)
-    A, L, B = scratch[0], scratch[1], scratch[2]
+def solve_user(
+    items: Positions, values: Values, sweep: Sweep, A: FloatArray, L: FloatArray, B: FloatArray, z: FloatArray
+) -> None:
+    """Fill z with the ridge solution of one user, or with zeros if there is none; A, L and B are scratch."""
+    n = len(items)
     A[:] = sweep.penalty
     z[:] = 0.0
-    for start in range(0, n, TILE):
-        for s in range(TILE):
-            if start + s < n:
-                j = items[start + s]
-                target = values[start + s] - sweep.base[j]
-                for a in range(width):
-                    B[s, a] = sweep.W[j, a]
-                    z[a] += target * sweep.W[j, a]
-            else:
-                B[s, :] = 0.0
+    for start in range(0, n, 4):
+        for s in range(4):
+            b = B[s]
+            if start + s >= n:
+                b[:] = 0.0
+                continue
+            w, target = sweep.W[items[start + s]], values[start + s] - sweep.base[items[start + s]]
+            for a in range(len(z)):
+                b[a] = w[a]
+                z[a] += target * w[a]
         add_products(B, A)
-    if not factorize(A, sweep.ridge, L):
+    if factorize(A, sweep.ridge, L):
+        solve_factorized(L, z)
+    else:
         z[:] = 0.0
-        return False
-    solve_factorized(L, z)
-    return True
 
 
 @compiled
@@ -140,48 +126,6 @@ def weigh_ratings(items: Positions, sweep: Sweep, weights: FloatArray) -> None:
 
 
 @compiled
-def fits_quartic(u: FloatArray, scales: FloatArray, is_rounded: bool, limit: int) -> bool:
-    """Whether the integer vectors y_t = round(scales_t u), or truncated, have sum |y_t|^4 <= limit^2; exactly.
-
-    A float sum of squared integers is at most limit <= 2^36 only if the exact sum is: float addition is monotone, so
-    the sum is exact or has passed 2^53.
-    """
-    half_mask, word_mask = (1 << _HALF) - 1, (1 << _WORD) - 1
-    top, bottom = limit >> _HALF, limit & half_mask
-    most_high, most_low = _add_square(0, 0, top, bottom)
-    high, low = 0, 0
-    for scale in scales:
-        s0 = s1 = s2 = s3 = 0.0
-        for a in range(0, len(u), TILE):
-            y0, y1 = to_integer(scale * u[a], is_rounded), to_integer(scale * u[a + 1], is_rounded)
-            y2, y3 = to_integer(scale * u[a + 2], is_rounded), to_integer(scale * u[a + 3], is_rounded)
-            s0, s1, s2, s3 = s0 + y0 * y0, s1 + y1 * y1, s2 + y2 * y2, s3 + y3 * y3
-        squared = (s0 + s1) + (s2 + s3)
-        if not squared <= limit:
-            return False
-        norm = np.int64(squared)
-        high, low = _add_square(high, low, norm >> _HALF, norm & half_mask)
-        if high > most_high:
-            return False
-    return high < most_high or low <= most_low
-
-
-@compiled
-def _add_square(high: int, low: int, top: int, bottom: int) -> tuple[int, int]:
-    """high 2^36 + low + (top 2^18 + bottom)^2 as such a pair again, low < 2^36."""
-    cross = top * bottom  # counts 2^19 times
-    low += bottom * bottom + ((cross & ((1 << (_HALF - 1)) - 1)) << (_HALF + 1))
-    high += top * top + (cross >> (_HALF - 1)) + (low >> _WORD)
-    return high, low & ((1 << _WORD) - 1)
-
-
-@compiled
-def to_integer(x: float, is_rounded: bool) -> float:
-    """The nearest integer, or the next one toward zero."""
-    return np.rint(x) if is_rounded else np.trunc(x)
-
-
-@compiled
 def scale_products(u: FloatArray, weights: FloatArray, sweep: Sweep, scales: FloatArray) -> bool:
     """Fill `scales` so that the vectors round(scales_t u) respect the bound; False if they are to be truncated.
 
@@ -211,7 +155,7 @@ def scale_products(u: FloatArray, weights: FloatArray, sweep: Sweep, scales: Flo
 @compiled
 def add_right_side(
     items: Positions,
-    values: FloatArray,
+    values: Values,
     sweep: Sweep,
     z: FloatArray,
     u: FloatArray,
@@ -241,7 +185,7 @@ def add_right_side(
 def solve_users(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     sweep: Sweep,
     U: FloatArray,
     scales: FloatArray,
@@ -252,13 +196,13 @@ def solve_users(
     width, shortened, most = sweep.W.shape[1], 0, 0
     for i in range(len(U)):
         most = max(most, indptr[i + 1] - indptr[i])
-    scratch, z, weights = np.zeros((3, max(width, TILE), width)), np.empty(width), np.empty(most)
+    A, L, B = np.empty((width, width)), np.empty((width, width)), np.empty((4, width))
+    z, weights = np.empty(width), np.empty(most)
     G, rows = np.empty((most, sweep.rank)), np.empty(most, np.int32)
     for i in range(len(U)):
         own, u = slice(indptr[i], indptr[i + 1]), U[i]
         n = indptr[i + 1] - indptr[i]
-        solve_user(items[own], values[own], sweep, scratch, z)
-        u[:] = 0.0
+        solve_user(items[own], values[own], sweep, A, L, B, z)
         norm = 0.0
         for a in range(sweep.rank):
             u[a] = z[sweep.n_features + a]
@@ -273,65 +217,3 @@ def solve_users(
         is_rounded[i] = scale_products(u, weights[:n], sweep, scales[own])
         add_right_side(items[own], values[own], sweep, z, u, weights[:n], G, rows, right_total)
     return shortened
-
-
-@compiled
-def order_by_item(
-    indptr: IntegerArray, items: Positions, scales: FloatArray, n_items: int
-) -> tuple[IntegerArray, IntegerArray, Positions]:
-    """Ratings of positive scale by item: those of item j are order[starts[j] : starts[j + 1]], by user users[rating]."""
-    starts, users = np.zeros(n_items + 2, np.int64), np.empty(len(items), np.int32)
-    for t in range(len(items)):
-        starts[items[t] + 2] += scales[t] > 0.0
-    for j in range(2, n_items + 2):
-        starts[j] += starts[j - 1]
-    order = np.empty(starts[n_items + 1], np.int64)
-    for i in range(len(indptr) - 1):
-        for t in range(indptr[i], indptr[i + 1]):
-            users[t] = i
-            if scales[t] > 0.0:
-                order[starts[items[t] + 1]] = t
-                starts[items[t] + 1] += 1
-    return order, starts[: n_items + 1], users
-
-
-@compiled
-def add_item_products(
-    order: IntegerArray,
-    starts: IntegerArray,
-    users: Positions,
-    scales: FloatArray,
-    is_rounded: NDArray[np.bool_],
-    U: FloatArray,
-    first: int,
-    stop: int,
-    total: IntegerArray,
-) -> None:
-    """Add the products of the integer vectors of items first to stop - 1 to `total`, lower triangles row after row."""
-    width = U.shape[1]
-    A, B = np.zeros((width, width)), np.empty((TILE, width))
-    for j in range(first, stop):
-        for t in range(starts[j], starts[j + 1], TILE):
-            for s in range(TILE):
-                if t + s < starts[j + 1]:
-                    rating = order[t + s]
-                    i, scale = users[rating], scales[rating]
-                    for a in range(width):
-                        B[s, a] = to_integer(scale * U[i, a], is_rounded[i])
-                else:
-                    B[s, :] = 0.0
-            add_products(B, A)
-            if (t - starts[j]) % _RATINGS_PER_SUM == 0 or t + TILE >= starts[j + 1]:
-                _move_triangle(A, total[j])
-
-
-@compiled
-def _move_triangle(A: FloatArray, packed: IntegerArray) -> None:
-    """Add the lower triangle of A to `packed`, as much as fits, and set A to zero."""
-    p = 0
-    for a in range(A.shape[0]):
-        for b in range(a + 1):
-            if p < len(packed):
-                packed[p] += np.int64(A[a, b])
-            p += 1
-    A[:] = 0.0

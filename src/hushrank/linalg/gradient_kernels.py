@@ -8,10 +8,13 @@ users does not matter. Contributions are bounded by `hushrank.linalg.scatter` be
 import math
 
 import numpy as np
+from scipy.special import ndtri
 
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.rating_kernels import most_ratings, solve_user
-from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row, round_number
+from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row
+
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 
 
 @compiled
@@ -24,14 +27,6 @@ def shorten_to(x: FloatArray, norm_bound: float) -> None:
     if norm > norm_bound:
         for a in range(len(x)):
             x[a] *= norm_bound / norm
-
-
-@compiled
-def add_densities(indptr: IntegerArray, n_items: int, bounds: FloatArray, total: IntegerArray) -> None:
-    """Add every user's share of rated items, in [0, 1]. bounds = (norm bound, limit, center)."""
-    for i in range(len(indptr) - 1):
-        share = (indptr[i + 1] - indptr[i]) / n_items
-        total[0] += round_number(share - bounds[2], bounds[0], bounds[1])
 
 
 @compiled
@@ -64,7 +59,9 @@ def replay_factors(
     steps: FloatArray,
     U: FloatArray,
 ) -> None:
-    """Fill row i of U with the factor of user i after all local steps (Algorithm 2, line 10; Algorithm 1, lines 14, 15).
+    """Fill row i of U with the factor of user i after all local steps.
+
+    The first is line 10 of Algorithm 2, a step is lines 14 and 15 of Algorithm 1 (docs/privacy/factored_gradient.md).
 
     Parameters
     ----------
@@ -205,3 +202,41 @@ def _add_with_diagonal(y: IntegerArray, rows: Positions, n: int, total: IntegerA
     for a in range(n):
         for b in range(a, n):
             total[rows[a], rows[b]] += y[a] * y[b]
+
+
+def scatter_normals(n_rows: int, n_columns: int) -> FloatArray:
+    """Numbers that look like independent standard normals and are the same for all data.
+
+    Normal quantiles of a quadratic Weyl sequence, frac(k (k + 1) / (2 golden ratio)), in integers modulo 2^64. Entries
+    at any fixed distance are equidistributed as pairs, so rows and columns are uncorrelated as they grow.
+    """
+    k = np.arange(1, n_rows * n_columns + 1, dtype=np.uint64)
+    words = (k * (k + np.uint64(1)) // np.uint64(2)) * np.uint64(_GOLDEN)
+    uniforms = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    normals: FloatArray = ndtri(uniforms).reshape(n_rows, n_columns)
+    return normals
+
+
+def shorten_rows(V: FloatArray, norm_bound: float) -> FloatArray:
+    """Rows of V, longer ones shortened to `norm_bound` (Algorithm 1, line 10)."""
+    norms = np.linalg.norm(V, axis=1, keepdims=True)
+    shortened: FloatArray = V * (norm_bound / np.maximum(norms, norm_bound))
+    return shortened
+
+
+def symmetric_power(A: FloatArray, exponent: float) -> FloatArray:
+    """A^exponent of a positive semidefinite matrix, whose smallest eigenvalues are lifted a little."""
+    w, Q = np.linalg.eigh(A)
+    w = np.maximum(w, max(1e-9 * float(w[-1]), np.finfo(float).tiny))
+    power: FloatArray = (Q * w**exponent) @ Q.T
+    return power
+
+
+def to_prior_units(V: FloatArray) -> FloatArray:
+    """Item factors V S^(1/2) for user factors of covariance I, from balanced ones, S = V^T V / n_items."""
+    return V @ symmetric_power(V.T @ V / len(V), 0.5)
+
+
+def to_balanced_units(V: FloatArray) -> FloatArray:
+    """The inverse of `to_prior_units`."""
+    return V @ symmetric_power(V.T @ V / len(V), -0.25)

@@ -1,4 +1,4 @@
-"""Solutions of (A_+ + ridge I) x = b for many small symmetric A, where A_+ has the negative eigenvalues of A set to zero.
+"""Regressions with the positive part of many small symmetric matrices, negative eigenvalues set to zero.
 
 The eigenvectors are never formed: a Householder reduction to tridiagonal form and the rotations of the QL iteration
 are applied to b as they are found, and undone in the opposite order after the division by the eigenvalues.
@@ -9,20 +9,23 @@ import math
 import numpy as np
 
 from hushrank.linalg.quantize import FloatArray, compiled
+from hushrank.linalg.scatter import Positions
 
 _MOST_STEPS = 50  # of the QL iteration for one eigenvalue; two or three is usual
 
 
 @compiled
-def solve_positive_part(packed: FloatArray, B: FloatArray, ridge: float, X: FloatArray) -> None:
-    """Fill row i of X with the solution for matrix i.
+def solve_positive_part(packed: FloatArray, B: FloatArray, ridge: float, noise: float, X: FloatArray) -> None:
+    """Fill row i of X with the solution of (A_+ + ridge I + noise A_+^-1) x = b, A_+ the positive part of matrix i.
+
+    x has no component where an eigenvalue is not positive, which is the limit of both small eigenvalues and no noise.
 
     Parameters
     ----------
     packed : ndarray of shape (n, size * (size + 1) / 2)
         Lower triangles, row after row.
     B, X : ndarrays of shape (n, size)
-    ridge : float > 0
+    ridge, noise : float >= 0
     """
     size = B.shape[1]
     A, diagonal, beside = np.empty((size, size)), np.empty(size), np.empty(size)
@@ -38,7 +41,8 @@ def solve_positive_part(packed: FloatArray, B: FloatArray, ridge: float, X: Floa
             beside[a] = A[a + 1, a] if a + 1 < size else 0.0
         n = _diagonalize(diagonal, beside, x, rotations, places)
         for a in range(size):
-            x[a] /= max(diagonal[a], 0.0) + ridge
+            value = diagonal[a]
+            x[a] *= value / (value * (value + ridge) + noise) if value > 0.0 else 0.0
         for t in range(n - 1, -1, -1):
             c, s, a = rotations[t, 0], rotations[t, 1], places[t]
             x[a], x[a + 1] = c * x[a] + s * x[a + 1], c * x[a + 1] - s * x[a]
@@ -56,53 +60,61 @@ def _unpack(packed: FloatArray, A: FloatArray) -> None:
 
 @compiled
 def _reduce(A: FloatArray, v: FloatArray, w: FloatArray, x: FloatArray) -> None:
-    """Reflect A to tridiagonal form, and x with it; reflection k, normalized to H = I - v v^T, stays in A[k, k + 1 :]."""
-    size = A.shape[0]
-    for k in range(size - 2):
-        squares = 0.0
-        for a in range(k + 2, size):
-            squares += A[a, k] * A[a, k]
-        if squares == 0.0:
-            A[k, k + 1 :] = 0.0
-            continue
-        alpha = -math.copysign(math.sqrt(squares + A[k + 1, k] * A[k + 1, k]), A[k + 1, k])
-        head = A[k + 1, k] - alpha
-        scale = math.sqrt(2.0 / (squares + head * head))
-        v[k + 1] = head * scale
-        for a in range(k + 2, size):
-            v[a] = A[a, k] * scale
-        w[k + 1 :] = 0.0
-        for b in range(k + 1, size):
-            for a in range(k + 1, size):
-                w[a] += A[b, a] * v[b]
+    """Reflect A to tridiagonal form, and x with it; reflection k is I - h h^T with h left in A[k, k + 1 :]."""
+    for k in range(A.shape[0] - 2):
+        n = A.shape[0] - k - 1
+        rest, h, y, tail = A[k + 1 :, k + 1 :], v[:n], w[:n], x[k + 1 :]
+        beside = _reflector(A[k, k + 1 :], h)
+        y[:] = 0.0
+        for b in range(n):  # rows as views: the compiler makes vectors of their loops
+            row, t = rest[b], h[b]
+            for a in range(n):
+                y[a] += row[a] * t
         inner = projection = 0.0
-        for a in range(k + 1, size):
-            inner += w[a] * v[a]
-            projection += x[a] * v[a]
-        for a in range(k + 1, size):
-            w[a] -= 0.5 * inner * v[a]
-            x[a] -= projection * v[a]
-        for b in range(k + 1, size):
-            for a in range(k + 1, size):
-                A[b, a] -= v[b] * w[a] + w[b] * v[a]
-        A[k + 1, k] = alpha
-        A[k, k + 1 :] = v[k + 1 :]
+        for a in range(n):
+            inner += y[a] * h[a]
+            projection += tail[a] * h[a]
+        for a in range(n):
+            y[a] -= 0.5 * inner * h[a]
+            tail[a] -= projection * h[a]
+        for b in range(n):
+            row, s, t = rest[b], y[b], h[b]
+            for a in range(n):
+                row[a] -= t * y[a] + s * h[a]
+        A[k + 1, k] = beside
+        A[k, k + 1 :] = h
+
+
+@compiled
+def _reflector(row: FloatArray, h: FloatArray) -> float:
+    """Fill h so that I - h h^T turns `row` into a multiple of the first unit vector, which is returned."""
+    squares = 0.0
+    for a in range(1, len(row)):
+        squares += row[a] * row[a]
+    if squares == 0.0:
+        h[:] = 0.0
+        return float(row[0])
+    first = -math.copysign(math.sqrt(squares + row[0] * row[0]), row[0])
+    scale = math.sqrt(2.0 / (squares + (row[0] - first) ** 2))
+    for a in range(len(row)):
+        h[a] = row[a] * scale
+    h[0] = (row[0] - first) * scale
+    return first
 
 
 @compiled
 def _undo_reduction(A: FloatArray, x: FloatArray) -> None:
-    size = A.shape[0]
-    for k in range(size - 3, -1, -1):
-        projection = 0.0
-        for a in range(k + 1, size):
-            projection += x[a] * A[k, a]
-        for a in range(k + 1, size):
-            x[a] -= projection * A[k, a]
+    for k in range(A.shape[0] - 3, -1, -1):
+        h, tail, projection = A[k, k + 1 :], x[k + 1 :], 0.0
+        for a in range(len(h)):
+            projection += tail[a] * h[a]
+        for a in range(len(h)):
+            tail[a] -= projection * h[a]
 
 
 @compiled
 def _diagonalize(
-    diagonal: FloatArray, beside: FloatArray, x: FloatArray, rotations: FloatArray, places: FloatArray
+    diagonal: FloatArray, beside: FloatArray, x: FloatArray, rotations: FloatArray, places: Positions
 ) -> int:
     """Turn a tridiagonal matrix into its eigenvalues, and x with it, by implicit QL steps; the number of rotations.
 

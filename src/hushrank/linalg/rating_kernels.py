@@ -149,7 +149,7 @@ def add_moments(
     """Add every user's (z_a^2, |e|^2 / (ridge n), 1 - P_aa, 1 - freedom / n), of length 2 k + 2, nonnegative.
 
     Each variance should be multiplied by the ratio of the sums in the first half to those in the second: z_a^2 and
-    |e|^2 have these means where the model holds.
+    |e|^2 have these means where the model holds. A user without ratings adds zeros.
     """
     k, most = W.shape[1], most_ratings(indptr)
     A, L, P = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
@@ -168,7 +168,7 @@ def add_moments(
             G[0, k + 1 + a] = max(1.0 - ridge * P[a, a], 0.0)
             freedom -= ridge * P[a, a]
         G[0, k] = squares / (ridge * n)
-        G[0, 2 * k + 1] = max(1.0 - freedom / n, 0.0)
+        G[0, 2 * k + 1] = max(len(own) - freedom, 0.0) / n
         add_contribution(G, 1, row, norm_bound, limit, total)
 
 

@@ -37,7 +37,7 @@ def add_contribution(
     Returns
     -------
     float
-        In [0, 1]; 0 for a contribution that is not finite, which adds nothing.
+        In [0, 1]; 0 for a contribution whose sum of squares is not finite, which adds nothing.
     """
     squared = 0.0
     for i in range(n_rows):

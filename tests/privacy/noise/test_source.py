@@ -10,7 +10,7 @@ import pytest
 
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource
 
@@ -102,6 +102,44 @@ def test_a_guarantee_under_another_relation_is_refused():
         InvalidParameter, match=r"neighbors of NoiseSource\.guarantee must be the relation .* add_remove"
     ):
         noise.guarantee(Budget(1.0, neighbors="replace"))
+
+
+def source_after(*events):
+    noise = NoiseSource()
+    for event in events:
+        noise.begin(event, "replace")
+    return noise
+
+
+def test_releases_are_compared_with_the_plan_exactly():
+    """Squared mu: 1 for the plan, and 0.64 + 0.36 for noise multipliers of 5/4 and 5/3, which floats round."""
+    assert source_after().is_within([Gaussian(1.0)]) and source_after().is_within([])
+    assert source_after(Gaussian(2.0), Gaussian(2.0), Gaussian(2.0), Gaussian(2.0)).is_within([Gaussian(1.0)])
+    assert source_after(Gaussian(1.25), Gaussian(5 / 3 + 1e-15)).is_within([Gaussian(1.0)])
+    assert not source_after(Gaussian(1.25), Gaussian(5 / 3 - 1e-15)).is_within([Gaussian(1.0)])
+    assert not source_after(*[Gaussian(2.0)] * 5).is_within([Gaussian(1.0)])
+    assert not source_after(Gaussian(2.0)).is_within([])
+    assert source_after(Gaussian(0.5)).is_within([Gaussian(1.0), Repeated(Gaussian(1.0), 3)])
+
+
+def test_pure_releases_take_part_in_the_comparison():
+    mu = accountant.gdp.mu_of_pure(0.5)
+    assert source_after(Pure(0.5)).is_within([Pure(0.5)])
+    assert source_after(Pure(0.5)).is_within([Gaussian(1 / mu / (1 + 1e-9))])
+    assert not source_after(Pure(0.5)).is_within([Gaussian(1 / mu * (1 + 1e-9))])
+    assert not source_after(Pure(0.5), Gaussian(1e6)).is_within([Pure(0.5)])
+
+
+def test_the_guarantee_of_chosen_releases_is_that_of_the_plan():
+    """Fewer or other releases than planned, chosen one after another, do not lower the stated cost."""
+    noise, budget, planned = NoiseSource(seed=5), Budget(1.0, 1e-6), Gaussian(5.0)
+    noise.begin(Gaussian(20.0), "replace", numerics="idealized")
+    given = noise.guarantee(budget, planned)
+    assert given.event == planned and given.epsilon == accountant.epsilon(planned, 1e-6)
+    assert given.epsilon > noise.guarantee(budget).epsilon
+    assert (given.numerics, given.reproducible) == ("idealized", True)
+    with pytest.raises(InvalidParameter, match=r"neighbors of NoiseSource\.guarantee must be the relation"):
+        noise.guarantee(Budget(1.0, 1e-6, "add_remove"), planned)
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])

@@ -1,0 +1,76 @@
+"""`hushrank recommend`: items for people, from a private model and their own ratings."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hushrank.cli.options import JSON_OPTION
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--ratings",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="CSV or Parquet file with the columns item and rating of one person, or user, item and rating of many.",
+)
+@click.option("--n", type=click.IntRange(min=1), default=10, show_default=True, help="Items for each person.")
+@click.option("--include-seen", is_flag=True, help="Also items that the person has rated.")
+@JSON_OPTION
+def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: bool) -> None:
+    """Recommend items with a private recommender, from own ratings.
+
+    MODEL is a file that hushrank complete wrote. Nothing is learned from the ratings and no budget is charged: they
+    meet a model that is public, and the result is for the person they belong to. Run it where that person's
+    ratings may be seen, best on a device of the person. A model of implicit feedback needs no column rating.
+
+    \b
+    Example:
+      hushrank recommend model.hush --ratings mine.csv --n 5
+    """
+    from hushrank.cli.tables import read_own_ratings
+    from hushrank.estimators.completion import PrivateCompletion
+
+    recommender = PrivateCompletion.load(model)
+    kind = "int" if recommender.items_.dtype.kind == "i" else "str"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        top = recommender.recommend(read_own_ratings(ratings, kind), n, exclude_seen=not include_seen)
+    for warning in caught:
+        click.echo(f"hushrank: {warning.message}", err=True)
+    people = list(to_people(top))
+    if as_json:
+        click.echo(json.dumps({"recommendations": people}))
+        return
+    console = Console(highlight=False)
+    for person in people:
+        console.print(to_table(person, "score" if recommender.feedback == "implicit" else "predicted rating"))
+
+
+def to_people(top: Any) -> Iterator[dict[str, Any]]:
+    """One dict a person, safe for JSON; where fewer items than asked for are left, the lists are shorter."""
+    users = [None] if top.items.ndim == 1 else top.users.to_pylist()
+    for user, items, scores in zip(users, np.atleast_2d(top.items), np.atleast_2d(top.scores), strict=True):
+        is_left = scores > -np.inf
+        yield {"user": user, "items": items[is_left].tolist(), "scores": scores[is_left].tolist()}
+
+
+def to_table(person: dict[str, Any], score: str) -> Table:
+    """Items of one person in their order."""
+    whose = "you" if person["user"] is None else f"user {person['user']}"
+    table = Table(title=escape(f"for {whose}"), title_justify="left")
+    table.add_column("", justify="right")
+    table.add_column("item")
+    table.add_column(score, justify="right")
+    for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
+        table.add_row(str(i + 1), escape(str(item)), f"{value:.3f}")
+    return table
