@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-demo: $(VENV)/.installed  ## Private principal components of built-in data: a first result
+demo: $(VENV)/.installed  ## A private recommender from built-in ratings: errors at six guarantees, and a report
 	$(BIN)/hushrank demo
 
 test: $(VENV)/.installed  ## Run the whole test suite

@@ -35,7 +35,6 @@ ENGINE = LocalEngine(threads=1)
 METHODS = {
     "default": "spectral",
     "als": AlternatingLeastSquares(),
-    "als, spectral start": AlternatingLeastSquares(start="spectral"),
     "factored gradient": FactoredGradient(),
     "factored gradient, ridge": FactoredGradient(user_solve="ridge"),
 }

@@ -1,20 +1,20 @@
 """DPLMC and DPALS with the noise that Wang, Zhao and Kolar (AISTATS 2023) print, to reproduce their Section 6.
 
-**The epsilon here is not a guarantee.** Both methods read the share p of observed entries, and DPLMC the largest number K of
-ratings of a user, from the data for free; noise is floating-point; settings are chosen on another draw of the same law
-without accounting. The library's `FactoredGradient` and `AlternatingLeastSquares` pay for everything.
+**The epsilon here is not a guarantee.** Both methods read the share p of observed entries, and DPLMC the largest number
+K of ratings of a user, from the data for free; noise is floating-point; settings are chosen on another draw of the same
+law without accounting. `FactoredGradient` and `AlternatingLeastSquares` of the library pay for everything.
 
 How Section 6 was read, where it leaves a choice:
 
 - Data: each factor is scaled by one number, so that its longest row has norm 2 ("global" scaling); `low_rank_matrix`.
-- Units: the steps are those of X / sqrt(m n), the normalization of the theorem, in which rows of the factors keep their size.
-  The printed steps of at most 0.3 are too small for data scaled like this, so the grid goes on to 3.
-- Algorithm 2: tau = 1, and Sigma holds the singular values of X. Its epsilon is the printed one, 1 (0.2 where the total is 2),
-  the rest goes to the steps, and each part has delta / 2.
+- Units: the steps are those of X / sqrt(m n), the normalization of the theorem, in which rows of the factors keep their
+  size. Data scaled like this need steps above the printed ones, 0.05 to 0.3: the grid goes on to 3.
+- Algorithm 2: tau = 1, and Sigma holds the singular values of X. Its epsilon is the printed one, 1 (0.2 where the total
+  is 2), the rest goes to the steps, and each part has delta / 2.
 - omega = 1 / (1 + K / p^2) and G = alpha_1 alpha_2 as printed.
-- DPALS: row clip 2, entry clip 4, sensitivities sqrt(2 K) 2^2 and 2 sqrt(K) 2 * 4 for replacing a user, half of the
-  budget each, composed by Renyi DP as for DPLMC. Its penalties are not printed; they are part of the grid. With
-  Algorithm 2 its rows are clipped to 2 * 4.
+- DPALS: row clip 2, entry clip 4, sensitivities sqrt(2 K) 2^2 and 2 sqrt(K) 2 * 4 for replacing a user with K ratings,
+  half of the budget each, composed by Renyi DP as for DPLMC. Its penalties are not printed; they are part of the grid.
+  With Algorithm 2 its rows are clipped to 2 * 4.
 - Settings: the best on one validation draw, for every cell; grids are thinned.
 - Figure 3 does not say how it starts: with Algorithm 2.
 """
@@ -41,8 +41,10 @@ def _grid(**choices: Iterable[float]) -> list[Settings]:
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
-DPLMC_GRID = _grid(steps=(10, 20, 40), step_size=(0.3, 1.0, 3.0), user_norm=(2.0,), item_norm=(2.0, 3.0))
-DPALS_GRID = _grid(sweeps=(1, 2, 4), max_ratings=(30, 50), ridge=(0.3, 3.0, 10.0), item_ridge=(0.0, 1000.0))
+DPLMC_GRID = _grid(steps=(10, 20, 40), step_size=(0.1, 0.3, 1.0, 3.0), user_norm=(2.0,), item_norm=(2.0, 3.0))
+DPALS_GRID = _grid(
+    sweeps=(1, 2, 4), max_ratings=(50,), ridge=(0.1, 1.0, 3.0), item_ridge=(30.0, 300.0, 1000.0, 10000.0)
+)
 
 
 def start_epsilon(epsilon: float) -> float:
@@ -81,9 +83,11 @@ def dplmc_paper(
     U, V = _shorten(U.astype(Y.dtype), a1), _shorten(V, a2)
     for _ in range(steps):
         W = V.astype(Y.dtype)
-        E = (U @ W.T - Y) * M
+        E = U @ W.T
+        E -= Y
+        E *= M
         R = (U.T @ U + _symmetric(rng, rank, nu1)) / m - V.T @ V / n
-        gradient = (_shorten(E, G).T @ U + nu2 * rng.standard_normal((n, rank))) / (p * m)
+        gradient = (E.T @ (U * _factors(E, G)) + nu2 * rng.standard_normal((n, rank))) / (p * m)
         V = _shorten(V - eta * gradient + eta / 2 * V @ R, a2)
         U = _shorten((U - eta / (p * n) * (E @ W) - eta / 2 * U @ R).astype(Y.dtype), a1)
     return U @ V.T.astype(Y.dtype)
@@ -137,8 +141,13 @@ def _algorithm_2(
 
 
 def _shorten(A: Array, bound: float) -> Array:
+    return A * _factors(A, bound)
+
+
+def _factors(A: Array, bound: float) -> Array:
+    """What rows are multiplied by to have norm at most `bound`."""
     norms = np.sqrt(np.einsum("ij,ij->i", A, A))[:, None]
-    return A * np.minimum(1.0, bound / np.maximum(norms, 1e-12)).astype(A.dtype)
+    return np.minimum(1.0, bound / np.maximum(norms, 1e-12)).astype(A.dtype)
 
 
 def _symmetric(rng: np.random.Generator, k: int, scale: float) -> Array:
@@ -175,7 +184,7 @@ METHODS: dict[str, tuple[Method, bool, list[Settings]]] = {
 
 
 def published_errors(name: str, m: int, rank: int, noise: float, epsilon: float, seeds: Iterable[int]) -> list[float]:
-    """Mean squared errors on unobserved entries, one for each seed, at the settings that are best on the validation draw."""
+    """Mean squared errors on unobserved entries, one a seed, at the settings that are best on the validation draw."""
     settings = choose_settings(name, m, rank, noise, epsilon)
     return [
         _error(name, low_rank_matrix(m, N_ITEMS, rank, noise=noise, seed=seed), rank, epsilon, settings, 1 + seed)

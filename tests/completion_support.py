@@ -134,6 +134,12 @@ class Replay:
         learn(make_releases(people, n_items, **terms))
         return self.made
 
+    def fit(self, model, data, script=None):
+        """Releases of the fit of an estimator."""
+        self.made, self._script = [], script
+        model.fit(data)
+        return self.made
+
     def _release(self, mechanism, original, total, *terms):
         public = tuple(_comparable(term) for term in terms if not isinstance(term, NoiseSource))
         secret = np.array(total)
@@ -142,6 +148,7 @@ class Replay:
         else:
             assert len(self.made) < len(self._script), "a release that the recorded fit did not make"
             value = self._script[len(self.made)].value
+            _log_event(mechanism, terms)
         self.made.append(Release(mechanism, public, secret.shape, secret, deepcopy(value)))
         return deepcopy(value)
 
@@ -150,6 +157,15 @@ class Replay:
             return value
         noise = self._distortion * np.abs(value).max(initial=0.0) * self._rng.standard_normal(value.shape)
         return value + (noise + noise.T if value.ndim == 2 and np.array_equal(value, value.T) else noise)
+
+
+def _log_event(mechanism, terms):
+    """What the mechanism would have told the noise source."""
+    [noise] = [term for term in terms if isinstance(term, NoiseSource)]
+    if mechanism in ("quantile", "counts"):
+        noise.begin(terms[2 if mechanism == "quantile" else 0], terms[-1])
+    else:
+        noise.begin(terms[0].event, terms[0].neighbors)
 
 
 def _comparable(term):

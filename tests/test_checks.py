@@ -7,12 +7,14 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hushrank.checks import CHECKS, conformance_checks
+from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.covariance import PrivateCovariance
 from hushrank.estimators.low_rank import PrivateLowRank
 from hushrank.estimators.pca import PrivatePCA
 
 X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
+RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 
 # A new estimator adds its line here.
 ESTIMATORS = [
@@ -29,6 +31,11 @@ ESTIMATORS = [
     PrivateLowRank(**APPROXIMATE, eigenvalues=[1.0, 2.0], neighbors="add_remove", field="complex"),
     PrivateLowRank(**PURE, eigenvalues=[2.0, 1.0, 0.0], mechanism="exponential", strategy="joint"),
     PrivateLowRank(2, **PURE, mechanism="exponential", neighbors="add_remove", share=0.25, center="private"),
+    PrivateCompletion(2, **RATINGS),
+    PrivateCompletion(2, **{**RATINGS, "epsilon": 20.0}, offsets=False, neighbors="add_remove"),
+    PrivateCompletion(2, **RATINGS, feedback="implicit"),
+    PrivateCompletion(2, **RATINGS, method="als"),
+    PrivateCompletion(2, **RATINGS, method="factored_gradient"),
 ]
 
 CASES = [

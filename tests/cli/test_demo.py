@@ -1,24 +1,61 @@
-"""`hushrank demo` prints one line per guarantee, in order of accuracy."""
+"""`hushrank demo`: the table and the report hold the numbers that were measured."""
 
-import re
-
+import pytest
 from click.testing import CliRunner
 
-from hushrank.cli.demo import GUARANTEES, command
+from hushrank.cli import demo
+from hushrank.exceptions import ModelFileError
+from report_support import Document
 
 
-def test_the_table_is_complete_and_more_budget_captures_more():
-    result = CliRunner().invoke(command)
-    assert result.exit_code == 0
-    lines = [line for line in result.output.splitlines() if re.search(r"Wishart +│|Gaussian +│|none", line)]
-    cells = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in lines]
-    assert len(cells) == len(GUARANTEES) + 1
-    for row, (epsilon, delta) in zip(cells, GUARANTEES, strict=False):
-        assert (float(row[0]), float(row[1])) == (epsilon, delta)
-        assert row[2] == ("Gaussian" if delta else "Wishart")
-    forecasts = [float(row[3]) for row in cells[:-1]]
-    assert forecasts[:4] == sorted(forecasts[:4], reverse=True) and forecasts[4:] == sorted(forecasts[4:], reverse=True)
-    captured = [float(row[5]) for row in cells]
-    # Standard deviations are 0.007 or less; the steps compared are 0.08 and more.
-    assert captured[0] < captured[3] <= 1.0 and captured[2] < captured[7] < captured[8] == 1.0
+@pytest.fixture
+def small(monkeypatch):
+    """Fewer and smaller fits: one with hardly any budget, one with nearly no noise."""
+    settings = {"N_USERS": 1200, "N_ITEMS": 60, "RANK": 4, "EPSILONS": (0.01, 1000.0), "SHOWN_EPSILON": 1000.0}
+    for name, value in settings.items():
+        monkeypatch.setattr(demo, name, value)
+
+
+def rows(output):
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
+
+
+def test_the_table_and_the_report_say_the_same(small, tmp_path):
+    out = tmp_path / "report[1].html"
+    result = CliRunner().invoke(demo.command, ["--out", str(out)], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.exception
+    shown = rows(result.output)
+    tight, loose, reference = shown[:3]
+    assert (tight[0], loose[0], reference[0]) == ("0.01", "1000", "inf")
+    text = Document(out.read_text(encoding="utf-8")).text
+    for row in (tight, loose):
+        assert " ".join([row[0], row[1], row[2].replace(" to ", "-"), *row[3:]]) in text
+    # With nearly no noise the ratio is 1.003 with a standard deviation below 0.0001; with hardly any budget nothing is
+    # known about the items, and own offsets alone are far worse. Without privacy the numbers are always the same.
+    best = float(reference[4])
+    assert best < float(loose[4]) < 1.02 * best and float(tight[4]) > 1.05 * best
+    assert float(loose[5]) == pytest.approx(float(loose[4]) / best, abs=0.002)
+    assert int(loose[1]) > 0 and len(shown) == 3 + demo.SHOWN
+    assert f"Report written to {out}" in " ".join(result.output.split())
     assert "Next:" in result.output
+
+
+def test_recommendations_are_those_of_the_model(small):
+    results = demo.measure(lambda text: None)
+    person = results.person
+    assert len(person.ratings) <= demo.MOST_OWN_RATINGS and len(person.held_out) >= demo.SHOWN
+    recommended = {item for item, _ in person.recommended}
+    assert len(recommended) == demo.SHOWN and not recommended & {item for item, _ in person.ratings}
+    scores = [score for _, score in person.recommended]
+    assert scores == sorted(scores, reverse=True) and all(1.0 <= score <= 5.0 for score in scores)
+    assert results.reference_error < results.fits[1].means_error < results.constant_error
+    assert [fit.guarantee.delta for fit in results.fits] == [demo.DELTA] * 2
+
+
+def test_a_report_that_cannot_be_written_is_refused_first(monkeypatch, tmp_path):
+    def never(*_):
+        raise AssertionError("measured before the check")
+
+    monkeypatch.setattr(demo, "measure", never)
+    error = CliRunner().invoke(demo.command, ["--out", str(tmp_path / "no" / "such.html")]).exception
+    assert isinstance(error, ModelFileError) and "cannot write" in str(error)

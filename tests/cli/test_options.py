@@ -6,8 +6,10 @@ import click
 import numpy as np
 import pytest
 
-from hushrank.cli.options import SECOND_MOMENT_OPTIONS, Vector, options, print_plan
+from hushrank.cli.options import COMPLETION_OPTIONS, SECOND_MOMENT_OPTIONS, Items, Vector, options, print_plan
+from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.pca import PrivatePCA
+from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_gram
 
@@ -41,11 +43,27 @@ def test_help_lists_options_in_their_order():
     assert [option.name for option in command.params] == ["first", "second"]
 
 
-def test_the_choices_are_the_words_of_the_estimators():
+@pytest.mark.parametrize(
+    ("shared", "estimator", "names"),
+    [
+        (SECOND_MOMENT_OPTIONS, PrivatePCA, ("mechanism", "field", "strategy")),
+        (COMPLETION_OPTIONS, PrivateCompletion, ("method", "feedback")),
+    ],
+)
+def test_the_choices_are_the_words_of_the_estimators(shared, estimator, names):
     """The lists stand twice, so that --help does not have to load the estimators."""
-    decorated = SECOND_MOMENT_OPTIONS(click.command()(lambda **_: None))
+    decorated = shared(click.command()(lambda **_: None))
     choices = {
         option.name: tuple(option.type.choices) for option in decorated.params if hasattr(option.type, "choices")
     }
-    table = PrivatePCA.parameter_table()
-    assert choices == {name: table[name].words for name in ("mechanism", "field", "strategy")}
+    table = estimator.parameter_table()
+    assert choices == {name: table[name].words for name in names}
+
+
+def test_items_are_a_count_or_a_file(tmp_path):
+    (tmp_path / "items.csv").write_text("item\ntea\njam\n")
+    convert = Items().convert
+    assert convert("12", None, None) == 12 and convert("-1", None, None) == -1 and convert(5, None, None) == 5
+    assert convert(str(tmp_path / "items.csv"), None, None).to_pylist() == ["tea", "jam"]
+    with pytest.raises(InvalidParameter, match="must be an existing file"):
+        convert("1.5", None, None)

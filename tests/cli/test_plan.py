@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from hushrank.cli.plan import command
+from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.covariance import PrivateCovariance
 from hushrank.estimators.low_rank import PrivateLowRank
 from hushrank.estimators.pca import PrivatePCA
@@ -46,6 +47,24 @@ CASES = [
         "lowrank --rows 1000 --columns 5 --eigenvalues 4,1 --row-norm 3 --epsilon 1 --delta 1e-6",
         PrivateLowRank(eigenvalues=[4, 1], row_norm=3.0, epsilon=1.0, delta=1e-6).plan((1000, 5)),
     ),
+    (
+        "complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6",
+        PrivateCompletion(8, epsilon=1.0, delta=1e-6, rating_range=(1, 5)).plan((6040, 3706)),
+    ),
+    (
+        "complete --users 500 --items 40 --rank 2 --rating-range -1 1 --no-offsets --method als --epsilon 1 "
+        "--delta 1e-5 --neighbors add_remove --n-max 1000",
+        PrivateCompletion(
+            2,
+            epsilon=1.0,
+            delta=1e-5,
+            rating_range=(-1, 1),
+            offsets=False,
+            method="als",
+            neighbors="add_remove",
+            n_max=1000,
+        ).plan((500, 40)),
+    ),
 ]
 
 
@@ -62,6 +81,13 @@ def test_text_is_the_plan(line, plan):
     assert result.exit_code == 0
     assert result.output == f"{plan}\n"
     assert plan.steps[0].mechanism in result.output and f"delta = {plan.guarantee.delta:g}" in result.output
+
+
+def test_a_catalogue_may_be_a_file(tmp_path):
+    (tmp_path / "items.csv").write_text("item\na\nb\nc\n")
+    line = f"complete --users 50 --items {tmp_path}/items.csv --rank 2 --rating-range 1 5 --epsilon 1 --delta 1e-6"
+    plan = PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(1, 5)).plan((50, 3))
+    assert CliRunner().invoke(command, line.split()).output == f"{plan}\n"
 
 
 @pytest.mark.parametrize(

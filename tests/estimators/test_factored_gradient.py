@@ -20,7 +20,7 @@ from hushrank.estimators.factored_gradient import (
 )
 from hushrank.estimators.user_releases import UserReleases
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.gradient_kernels import scatter_normals
+from hushrank.linalg.gradient_kernels import scatter_normals, to_prior_units
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.source import NoiseSource
@@ -59,6 +59,30 @@ def test_no_user_moves_a_release_beyond_its_bound(monkeypatch, neighbors, user_s
     learn = learner(n_items, n_features=1, steps=3, user_solve=user_solve, user_norm=0.8)
     share = largest_loss(Replay(monkeypatch, distortion), learn, people, n_items, neighbors=neighbors)
     assert 0.2 < share <= 1 + 1e-9
+
+
+def test_real_users_attain_the_bounds(monkeypatch):
+    """At the first step: residuals across V that are opposite, and factors along its two columns."""
+    options = FactoredGradient(steps=1, user_norm=0.4, residual_norm=0.5)
+    V = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1], [0, 0], [0, 0]]) * 0.5
+    start = CompletionModel(np.zeros(6), np.zeros((6, 0)), to_prior_units(V), 0.1, np.ones(6))
+    others, residual = make_people(4, 6, seed=1), np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.4])
+    replay, every = Replay(monkeypatch), np.arange(6)
+
+    def totals(ratings, script=None):
+        learn = partial(learn_factored_gradient, rank=2, start=start, options=options)
+        return replay.run(learn, [*others, (every, ratings)], 6, script, seed=1)
+
+    recorded = totals(V @ [0.4, 0.0] + residual)
+    opposite = totals(V @ [0.4, 0.0] - residual, recorded)
+    across = totals(V @ [0.0, 0.4] + residual, recorded)
+    assert [release.mechanism for release in recorded] == ["vector", "symmetric", "vector"]
+    change = (recorded[2].total - opposite[2].total).astype(object)
+    assert (change**2).sum() == pytest.approx(4 * recorded[2].terms[0].squared_bound, rel=1e-6)
+    change = (recorded[1].total - across[1].total).astype(object)
+    doubled = 2 * (change**2).sum() - (change.diagonal() ** 2).sum()
+    # The one entry of the row is rounded to 2^-18 of its bound; rows that need no rounding attain it exactly.
+    assert doubled == pytest.approx(2 * recorded[1].terms[0].squared_bound ** 2, rel=1e-4)
 
 
 def test_sensitivities_are_the_tight_ones():

@@ -8,6 +8,7 @@ import pytest
 import hushrank
 from hushrank.archive import read_archive, write_archive
 from hushrank.base import PrivateEstimator
+from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.covariance import PrivateCovariance
 from hushrank.estimators.models import MODELS, load
 from hushrank.estimators.pca import PrivatePCA
@@ -16,6 +17,7 @@ from hushrank.exceptions import ModelFileError
 MADE = [
     PrivatePCA(2, row_norm=1.0, epsilon=1.0, center=[0.0, 0.5, 1.0]),
     PrivateCovariance(row_norm=1.0, epsilon=1.0, delta=1e-6, neighbors="add_remove", center="private"),
+    PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
 ]
 
 

@@ -101,7 +101,9 @@ def test_a_huge_budget_gives_the_exact_numbers(neighbors):
     lattice = releases.interval_lattice(0.3)
     total = releases.total(sum_fractions, (float(N_ITEMS), releases.interval_center, lattice))
     expected = sum(len(items) for items, _ in PEOPLE) / N_ITEMS
-    assert releases.release_interval(total, lattice) == pytest.approx(expected, abs=0.5 * abs(releases.n_users - 40) + 1)
+    assert releases.release_interval(total, lattice) == pytest.approx(
+        expected, abs=0.5 * abs(releases.n_users - 40) + 1
+    )
     grid = np.arange(1.0, N_ITEMS + 1)
     found = releases.quantile(count_ratings, None, grid, 0.5, 0.3)
     assert found == np.sort([len(items) for items, _ in PEOPLE])[19]

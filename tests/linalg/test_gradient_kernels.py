@@ -12,6 +12,7 @@ from hushrank.linalg.gradient_kernels import (
     add_item_gradients,
     add_row_products,
     center_ratings,
+    leading_eigenpairs,
     replay_factors,
     scatter_normals,
     shorten_rows,
@@ -225,6 +226,19 @@ def test_scattered_normals_look_normal_and_uncorrelated():
         assert abs(Z.mean()) < 0.02 and abs(Z.std() - 1) < 0.02
         assert np.abs(np.corrcoef(Z.T) - np.eye(shape[1])).max() < 0.12
         assert abs(np.mean(np.abs(Z) > 1.0) - 0.3173) < 0.02
+
+
+@pytest.mark.parametrize("n_items", [3, 40, 400])
+def test_leading_eigenpairs_of_small_and_large_matrices(n_items):
+    rng = np.random.default_rng(8)
+    A = rng.normal(size=(n_items, n_items))
+    A = A + A.T + 3 * n_items * np.diag(np.arange(n_items) < 2)
+    w, Q = leading_eigenpairs(A, 3)
+    expected, columns = np.linalg.eigh(A)
+    assert np.allclose(w, expected[::-1][:3], rtol=1e-3)
+    assert np.allclose(np.abs(Q @ columns[:, ::-1][:, :2]), np.eye(3, 2), atol=1e-3)
+    assert all(row[np.abs(row).argmax()] > 0 for row in Q)
+    assert np.array_equal(Q, leading_eigenpairs(A.copy(), 3)[1])
 
 
 def test_rows_are_shortened_and_short_ones_kept():

@@ -1,8 +1,10 @@
 """Products by item: the bound on fourth powers in exact integers, sums against Python integers, order and blocks."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushrank.linalg import item_products
@@ -19,6 +21,7 @@ def quartic(u, scales, is_rounded):
     return sum(sum(int(y) ** 2 for y in cut(scale * np.asarray(u))) ** 2 for scale in scales)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 6), st.integers(0, 9), st.floats(0, 18))
 def test_the_check_is_exact(seed, is_rounded, rank, n, bits):
     """Limits just above and just below the exact sum."""
@@ -55,6 +58,7 @@ def test_a_sum_that_misses_the_limit_by_one_is_noticed():
         assert (high << 36) + low == limit**2 + 1
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**36), st.integers(0, 2**36 - 1), st.integers(0, 2**36))
 @example(2**36, 2**36 - 1, 2**36)
 @example(0, 2**36 - 1, 1)
@@ -89,7 +93,7 @@ def sum_products(indptr, items, scales, U, is_rounded, n_items, edges=None):
     total = np.zeros((n_items, rank * (rank + 1) // 2), np.int64)
     ordered = order_by_item(indptr, items, scales, n_items)
     edges = [0, n_items] if edges is None else edges
-    for first, stop in zip(edges[:-1], edges[1:], strict=True):
+    for first, stop in pairwise(edges):
         add_item_products(*ordered, U, is_rounded, first, stop, total)
     return total
 
@@ -104,6 +108,7 @@ def exact_products(indptr, items, scales, U, is_rounded, n_items):
     return total
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 3, 5, 8]))
 def test_sums_are_exact(seed, rank):
     ratings = some_ratings(seed, rank=rank)
@@ -156,6 +161,7 @@ def test_four_products_go_to_the_lower_triangle():
     assert np.allclose(A, np.tril(B.T @ B), atol=1e-14)
 
 
+@settings(deadline=None)
 @given(st.floats(-(2.0**40), 2.0**40))
 def test_integers(x):
     assert to_integer(x, True) == np.rint(x) and to_integer(x, False) == np.trunc(x)

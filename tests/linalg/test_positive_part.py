@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.linalg.positive_part import solve_positive_part
@@ -26,6 +26,7 @@ def symmetric(rng, n, size):
     return A + A.transpose(0, 2, 1)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 3, 4, 7, 16, 33]), st.sampled_from([0.0, 0.3, 50.0]))
 def test_it_is_the_filtered_eigendecomposition(seed, size, noise):
     rng = np.random.default_rng(seed)

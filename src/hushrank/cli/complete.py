@@ -50,7 +50,7 @@ SHOWN = 5
 def describe(model: Any) -> Iterator[Any]:
     """How many factors there are, and the items at the top of what was released."""
     n_items, rank = model.item_factors_.shape
-    yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors stand above the noise"
+    yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors were kept"
     tops = list(_tops(model))
     if not tops:
         return

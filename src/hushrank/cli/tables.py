@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -67,7 +68,7 @@ def _read(path: Path, owner: str) -> pa.Table:
         )
         read = pa.csv.ReadOptions(column_names=names, skip_rows=1)
         table = pa.csv.read_csv(path, read_options=read, convert_options=as_text)
-    return pa.table({name: pa.compute.utf8_trim_whitespace(table[name]) for name in names})
+    return pa.table({name: pc.utf8_trim_whitespace(table[name]) for name in names})
 
 
 def _to_integer(text: str | None) -> int | None:

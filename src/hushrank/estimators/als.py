@@ -5,7 +5,7 @@ Statistics  in every sweep, for every item j, A_j = sum_i w_ij u_i u_i^T and b_j
             feedback also G = sum_i u_i u_i^T.
 Releases    the stack of all A_j, the matrix of all b_j, and G, each with Gaussian noise.
 Post        item factors from A_j, b_j and G, by regression that knows the scale of the noise.
-Privacy     docs/privacy/als.md, Lemmas 1 to 4 and Theorem 5.
+Privacy     docs/privacy/als.md, Lemmas 3 to 5 and Theorem 6.
 
 Chien, Jain, Krichene, Rendle, Song, Thakurta and Zhang, "Private alternating least squares" (ICML 2021), with the
 weights of Krichene, Jain, Song, Sundararajan, Thakurta and Zhang, "Multi-task differential privacy under distribution
@@ -49,22 +49,22 @@ log = logging.getLogger("hushrank")
 
 
 def gram_norm(max_ratings: int, user_norm: float) -> float:
-    """Largest fourth root of sum_j |sqrt(w_j) u|^4 of a user (als.md, Lemma 2)."""
+    """Largest fourth root of sum_j |sqrt(w_j) u|^4 of a user (als.md, Lemma 3)."""
     return math.sqrt(math.sqrt(max_ratings)) * user_norm
 
 
 def right_norm(max_ratings: int, user_norm: float, residual_bound: float) -> float:
-    """Largest norm of (w_j r_j u)_j of a user (als.md, Lemma 3)."""
+    """Largest norm of (w_j r_j u)_j of a user (als.md, Lemma 4)."""
     return math.sqrt(max_ratings) * residual_bound * user_norm
 
 
 def gram_sensitivity(max_ratings: int, user_norm: float, neighbors: Neighbors) -> float:
-    """Largest Frobenius change of the stack (A_j)_j between neighbors (als.md, Lemma 2)."""
+    """Largest Frobenius change of the stack (A_j)_j between neighbors (als.md, Lemma 3)."""
     return stack_frobenius_sensitivity(gram_norm(max_ratings, user_norm), neighbors)
 
 
 def right_sensitivity(max_ratings: int, user_norm: float, residual_bound: float, neighbors: Neighbors) -> float:
-    """Largest Frobenius change of the matrix (b_j)_j between neighbors (als.md, Lemma 3)."""
+    """Largest Frobenius change of the matrix (b_j)_j between neighbors (als.md, Lemma 4)."""
     return vector_l2_sensitivity(right_norm(max_ratings, user_norm, residual_bound), neighbors)
 
 

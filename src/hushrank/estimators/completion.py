@@ -190,14 +190,14 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         if self.rank > n_features:
             requirement = f"at most the number of items, {n_features}"
             raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
-        getattr(to_options(self.method), "check_size", lambda *_: None)(n_features, self.rank)
+        to_options(self.method).check_size(n_features, self.rank)
         return CompletionPlan(calibrate(budget), budget.neighbors)
 
     def _check_rows(self, rows: Rows, releases: CompletionPlan) -> None:
         """Nothing beyond what reading has checked."""
 
     def _forecast(self, releases: CompletionPlan, n_samples: int, n_features: int) -> dict[str, float]:
-        half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2  # type: ignore[index]
+        half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
         has_offsets = self.offsets and not self._is_implicit
         return forecast_completion(releases.event, n_samples, n_features, half_range, has_offsets=has_offsets)
 

@@ -70,10 +70,7 @@ def learn_model(
 
     if unobserved is not None:
         return learn_implicit_with(releases, learn_factors, unobserved)
-    learn_with = learn_ratings_with if offsets else learn_matrix_with
-    if getattr(options, "start", "") == "spectral":
-        return learn_with(releases, learn_factors, rank, Spectral().top_items)
-    return learn_with(releases, learn_factors)
+    return learn_ratings_with(releases, learn_factors) if offsets else learn_matrix_with(releases, learn_factors)
 
 
 class MethodParam(Param):

@@ -273,12 +273,12 @@ def _release_start(
     lattice = releases.gram_lattice(row_norm, fraction)
     (secret,) = releases.total(RowProducts(), (start, lattice))
     A = release_symmetric(secret, lattice, releases.noise) / (density**2 * releases.n_users * n_items)
-    w, Q = np.linalg.eigh(A)
+    w, Q = kernels.leading_eigenpairs(A, rank)
     # One rating is there with probability p, two with p^2: the diagonal over p^2 is too large, and holds the noise of
-    # the ratings. That lifts all eigenvalues alike; those that are not kept tell by how much.
-    top = w[-rank:] - (w[:-rank].mean() if rank < n_items else 0.0)
-    squares = np.maximum(top, max(_LEAST_EIGENVALUE * top[-1], np.finfo(float).tiny))
-    return np.asarray(Q[:, -rank:] * np.sqrt(np.sqrt(squares) * n_items))
+    # the ratings. That lifts all eigenvalues alike; the mean of those that are not kept tells by how much.
+    top = w - ((np.trace(A) - w.sum()) / (n_items - rank) if rank < n_items else 0.0)
+    squares = np.maximum(top, max(_LEAST_EIGENVALUE * top[0], np.finfo(float).tiny))
+    return np.asarray(Q.T * np.sqrt(np.sqrt(squares) * n_items))
 
 
 class RowProducts:

@@ -12,13 +12,14 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import scipy.sparse
+from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
-from hushrank.engine.catalogue import Catalogue
+from hushrank.engine.catalogue import Catalogue, to_ids
 from hushrank.engine.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.engine.identifiers import IdTable
 from hushrank.engine.ratings import read_ratings
-from hushrank.engine.tables import is_table
+from hushrank.engine.tables import is_table, to_block
 from hushrank.exceptions import InvalidParameter
 
 Range = tuple[float, float]
@@ -68,7 +69,7 @@ def read_pairs(pairs: Any, owner: str) -> tuple[pa.Array, pa.Array]:
 def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
     needed = ("item",) if rating_range is None else ("item", "rating")
     frame = _frame(own, owner, "own_ratings", needed)
-    ratings = frame["rating"].to_numpy() if rating_range is not None else np.ones(len(frame))
+    ratings = _to_numbers(frame["rating"], owner) if rating_range is not None else np.ones(len(frame))
     items = _to_arrow(frame["item"], owner)
     if "user" not in frame.columns:
         return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
@@ -83,7 +84,11 @@ def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owne
 def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
     if not is_table(table):
         raise InvalidParameter(owner, name, f"a table with the columns {', '.join(needed)}", type(table).__name__)
-    frame = nw.from_native(table, eager_only=True)
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if not is_into_dataframe(table):
+        raise InvalidParameter(owner, name, "a table in memory: collect() the lazy frame", type(table).__name__)
+    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
     for column in needed:
         if column not in frame.columns:
             raise InvalidParameter(owner, name, f"a table with the column {column!r}", f"{len(frame.columns)} others")
@@ -92,6 +97,8 @@ def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.Dat
 
 def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.float64]]:
     """Items and ratings of one person."""
+    items: Any
+    ratings: Any
     if isinstance(own, Mapping):
         items, ratings = list(own), list(own.values())
     elif isinstance(own, list | tuple) and len(own) == 2 and not isinstance(own[0], int | str | np.integer):
@@ -110,17 +117,35 @@ def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.flo
 
 
 def _to_arrow(ids: Any, owner: str) -> pa.Array:
-    if isinstance(ids, nw.Series):
-        ids = ids.to_arrow()
-    if isinstance(ids, pa.ChunkedArray):
-        ids = ids.combine_chunks()
+    """Ids as an int64 or large_string array."""
     try:
-        array = ids if isinstance(ids, pa.Array) else pa.array(ids)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise InvalidParameter(owner, "own_ratings", "ids of one type, int or str", type(ids).__name__) from error
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    return array.cast(pa.int64()) if pa.types.is_integer(array.type) else array
+        if isinstance(ids, nw.Series):
+            ids = ids.to_arrow()
+        return to_ids(ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids))
+    except (pa.ArrowException, TypeError, OverflowError, InvalidParameter) as error:
+        got = error.got if isinstance(error, InvalidParameter) else type(ids).__name__
+        raise InvalidParameter(owner, "own_ratings", "ids of one type, int or str", got) from error
+
+
+def _to_numbers(column: nw.Series[Any], owner: str) -> NDArray[np.float64]:
+    """Ratings of a table, nulls as NaN."""
+    try:
+        numbers = column.to_arrow()
+    except pa.ArrowException:  # objects of several types
+        numbers = pa.array([], pa.binary())
+    kind = numbers.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or kind == pa.null()):
+        requirement = "a table with real numbers in the column 'rating'"
+        raise InvalidParameter(owner, "own_ratings", requirement, str(column.dtype))
+    return to_block([numbers], len(column))[:, 0].copy()
+
+
+def find_items(ids: Any, catalogue: Catalogue, owner: str, name: str) -> NDArray[np.int64]:
+    """Positions in the catalogue, -1 for unknown items; ids of another type are refused."""
+    try:
+        return catalogue.positions(ids)
+    except InvalidParameter as error:
+        raise InvalidParameter(owner, name, error.requirement, error.got) from error
 
 
 def _group(
@@ -132,7 +157,7 @@ def _group(
     owner: str,
 ) -> UserBlock:
     codes, n_users = (np.zeros(len(items), np.int32), 1) if users is None else users
-    positions = catalogue.positions(items)
+    positions = find_items(items, catalogue, owner, "own_ratings")
     unknown = int((positions < 0).sum())
     if unknown:
         warnings.warn(f"{unknown} ratings of items outside the catalogue of {owner} are ignored.", stacklevel=5)

@@ -84,7 +84,7 @@ class Activity:
     @property
     def weights(self) -> FloatArray:
         """Shares of the items in all ratings."""
-        return self.counts / self.counts.sum()
+        return np.asarray(self.counts / self.counts.sum())
 
 
 @dataclass(frozen=True, slots=True)

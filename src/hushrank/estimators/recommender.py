@@ -14,7 +14,7 @@ from hushrank.engine.grouping import UserBlock
 from hushrank.engine.identifiers import IdTable
 from hushrank.engine.ratings import check_rating_range
 from hushrank.estimators.completion_model import CompletionModel
-from hushrank.estimators.histories import read_histories, read_pairs
+from hushrank.estimators.histories import find_items, read_histories, read_pairs
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
@@ -55,6 +55,7 @@ class Recommender:
     item_counts_: FloatArray
     ridge_: float
     items_: NDArray[Any]
+    _learned: Any
 
     def fold_in(self, own_ratings: Any) -> FloatArray:
         """A user's coefficients of the item features and factors, from the own ratings.
@@ -128,13 +129,17 @@ class Recommender:
         pairs : table with columns user and item
             Items outside the catalogue are predicted like a typical item.
         """
-        model, histories = self._model(), self._histories(history)
+        model, histories, owner = self._model(), self._histories(history), type(self).__name__
         if histories.users is None:
-            raise InvalidParameter(type(self).__name__, "history", "a table with a column 'user'", type(history))
-        users, items = read_pairs(pairs, type(self).__name__)
+            raise InvalidParameter(owner, "history", "a table with a column 'user'", type(history).__name__)
+        users, items = read_pairs(pairs, owner)
+        if pa.null() not in (users.type, histories.users.type) and users.type != histories.users.type:
+            raise InvalidParameter(
+                owner, "pairs", f"users of type {histories.users.type} as in the history", str(users.type)
+            )
         known = IdTable()
         known.add(histories.users)
-        codes, positions = known.find(users.cast(histories.users.type)), Catalogue(self.items_).positions(items)
+        codes, positions = known.find(users), find_items(items, Catalogue(self.items_), owner, "pairs")
         typical = model.counts / model.counts.sum()
         W, base = np.vstack([model.W, typical @ model.W]), np.append(model.base, typical @ model.base)
         Z = np.vstack([model.fold_in(histories.block), np.zeros(W.shape[1])])  # the last row: nothing is known
@@ -157,7 +162,7 @@ class Recommender:
         return read_histories(own_ratings, Catalogue(self.items_), limits, type(self).__name__)
 
     def _positions(self, items: Any) -> NDArray[np.int64]:
-        positions = Catalogue(self.items_).positions(items)
+        positions = find_items(items, Catalogue(self.items_), type(self).__name__, "items")
         if (positions < 0).any():
             n_unknown = int((positions < 0).sum())
             raise InvalidParameter(type(self).__name__, "items", "items of the catalogue", f"{n_unknown} others")
@@ -172,7 +177,7 @@ class Recommender:
         """Predictions in the units of the ratings."""
         if self._is_implicit:
             return scaled
-        low, high = map(float, self.rating_range)  # type: ignore[misc]
+        low, high = map(float, self.rating_range)
         ratings = (low / 2 + high / 2) + (high / 2 - low / 2) * scaled
         return self._clip(ratings) if clip else ratings
 
@@ -180,13 +185,13 @@ class Recommender:
         """Predictions within the range; -inf, which marks items that are left out, stays."""
         if self._is_implicit:
             return ratings
-        low, high = map(float, self.rating_range)  # type: ignore[misc]
+        low, high = map(float, self.rating_range)
         return np.where(np.isneginf(ratings), ratings, np.clip(ratings, low, high))
 
     def _from_ratings(self, ratings: FloatArray) -> FloatArray:
         if self._is_implicit:
             return ratings
-        low, high = map(float, self.rating_range)  # type: ignore[misc]
+        low, high = map(float, self.rating_range)
         return (ratings - (low / 2 + high / 2)) / (high / 2 - low / 2)
 
 

@@ -70,7 +70,7 @@ class _State:
 def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> CompletionModel:
     """Learn up to `rank` factors with all that is left of the budget."""
     entries = _describe_entries(releases)
-    state = _spectral_start(releases, entries, rank, top_items, SPECTRAL_SHARE)
+    state = _spectral_start(releases, entries, rank, top_items)
     if state.factors.shape[1]:
         for _ in range(2):
             state = _estimate_noise(releases, entries, state)
@@ -79,21 +79,14 @@ def learn_matrix(releases: UserReleases, rank: int, top_items: int) -> Completio
     return _to_model(state)
 
 
-def learn_matrix_with(
-    releases: UserReleases, learn_factors: LearnFactors, rank: int = 0, top_items: int = 0
-) -> CompletionModel:
+def learn_matrix_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
     """The variance of the noise as above, with factors learned in another way.
 
-    learn_factors(model, share) is given what is known before and spends at most this share of the budget. With a `rank`
-    the model that it is given has the factors of the spectral start, for which half of the usual share is spent.
+    learn_factors(model, share) is given a model without factors and spends at most this share of the budget.
     """
     entries, n_items = _describe_entries(releases), releases.n_items
-    if rank:
-        state = _spectral_start(releases, entries, rank, top_items, SPECTRAL_SHARE / 2)
-    else:
-        state = _State(np.zeros((n_items, 0)), np.zeros(0), entries.second_moment / 2)
-    factors = learn_factors(_to_model(state), releases.left - 2 * NOISE_SHARE)
-    state = replace(state, factors=factors)
+    state = _State(np.zeros((n_items, 0)), np.zeros(0), entries.second_moment / 2)
+    state = replace(state, factors=learn_factors(_to_model(state), releases.left - 2 * NOISE_SHARE))
     for _ in range(2):
         state = _estimate_noise(releases, entries, state)
     return _to_model(state)
@@ -122,13 +115,13 @@ def _describe_entries(releases: UserReleases) -> _Entries:
     return _Entries(share, second_moment, norm, stretch)
 
 
-def _spectral_start(releases: UserReleases, entries: _Entries, rank: int, top_items: int, share: float) -> _State:
+def _spectral_start(releases: UserReleases, entries: _Entries, rank: int, top_items: int) -> _State:
     """Factors from the second moment; none if no eigenvalue stands above the noise."""
     n_items, m, p = releases.n_items, releases.n_users, entries.share
     chosen = _chosen_items(releases, entries, top_items)
     positions = np.full(n_items, -1, np.int32)
     positions[chosen] = np.arange(len(chosen), dtype=np.int32)
-    lattice = releases.gram_lattice(entries.row_norm, share)
+    lattice = releases.gram_lattice(entries.row_norm, SPECTRAL_SHARE)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
     rows = RowState(nothing, 0.0, np.ones(n_items), positions, lattice, is_stretched=False)
     (total,) = releases.total(SecondMomentOfUsers(), rows)

@@ -89,21 +89,15 @@ def learn_ratings(releases: UserReleases, rank: int, top_items: int) -> Completi
     return _choose_variant(releases, state)
 
 
-def learn_ratings_with(
-    releases: UserReleases, learn_factors: LearnFactors, rank: int = 0, top_items: int = 0
-) -> CompletionModel:
+def learn_ratings_with(releases: UserReleases, learn_factors: LearnFactors) -> CompletionModel:
     """Item means, local slopes, variances and the final check as above, with factors learned in another way.
 
-    learn_factors(model, share) is given what is known before and spends at most this share of the budget. With a `rank`
-    the model that it is given has the factors of the spectral start, of up to `top_items` items.
+    learn_factors(model, share) is given what is known before and spends at most this share of the budget.
     """
     activity, prior = release_activity(releases), Prior()
     means = release_means(releases, activity, prior, MEANS_SHARE, MEAN_ROUNDS)
     state = _State(activity, prior, means.means, np.zeros((releases.n_items, 0)))
     state = _estimate_variances(releases, state)
-    if rank:
-        top, _ = _gate(releases, activity, rank, top_items)
-        state = replace(state, factors=_spectral_factors(releases, state, min(rank, max(top // 4, 1)), top))
     base = activity.center + state.means
     model = CompletionModel(base, state.features, state.factors, state.prior.noise, activity.counts)
     factors = learn_factors(model, releases.left - CHECK_SHARE - MOMENTS_SHARE)
@@ -237,5 +231,5 @@ def _variants(n_features: int, n_factors: int, noise: float) -> Variants:
         for scale in (0.5, 2.0):
             scales = np.concatenate([np.ones(n_features), np.full(n_factors, math.sqrt(scale))])
             listed.append((whole, scales, noise))
-    widths, scales, ridges = zip(*listed, strict=True)
-    return Variants(np.array(widths, np.int64), np.array(scales), np.array(ridges))
+    columns = list(zip(*listed, strict=True))
+    return Variants(np.array(columns[0], np.int64), np.array(columns[1]), np.array(columns[2]))

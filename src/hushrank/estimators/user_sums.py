@@ -20,7 +20,7 @@ from hushrank.privacy.mechanisms.vector import GaussianLattice
 
 FloatArray = NDArray[np.float64]
 
-_STRIPES = 8  # of a matrix that all threads add to, each with its own lock
+_STRIPES = 64  # of a matrix that all threads add to, each with its own lock, and small enough for a cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def sum_moments(block: UserBlock, state: tuple[Regression, GaussianLattice]) -> 
     model, lattice = state
     total = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64)
     kernels.add_moments(*_ratings(block), model.base, model.W, model.ridge, *_bound(lattice), total)
-    return total[0]
+    return np.asarray(total[0])
 
 
 def sum_noise_levels(block: UserBlock, state: tuple[Regression, float, GaussianLattice]) -> IntegerArray:
@@ -153,7 +153,7 @@ def sum_noise_levels(block: UserBlock, state: tuple[Regression, float, GaussianL
     model, n_expected, lattice = state
     total = np.zeros((1, 2), np.int64)
     kernels.add_noise_levels(*_ratings(block), model.base, model.W, model.ridge, n_expected, *_bound(lattice), total)
-    return total[0]
+    return np.asarray(total[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def sum_error_differences(block: UserBlock, state: tuple[Regression, Variants, G
         *_ratings(block), model.base, model.W, variants.widths, variants.scales, variants.ridges, *_bound(lattice),
         total,
     )  # fmt: skip
-    return total[0]
+    return np.asarray(total[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Model      y_ij = center + m_j + o_i + f_j . u_i + noise, with m_j the mean of item j, o_i an offset of user i and
            factors f_j, u_i; in units where ratings lie in [-1, 1].
 EM         coefficients of users and parameters of items are Gaussian given each other (variational Bayes), variances
-           come from the data (Lim and Teh, "Variational Bayesian approach to movie rating prediction", 2007). There is
-           no knob to tune, and more factors than the data support do little harm.
+           come from the data (Ilin and Raiko, "Practical approaches to principal component analysis in the presence of
+           missing values", 2010). There is no knob to tune, and more factors than the data support do little harm.
 """
 
 from collections.abc import Sized
@@ -116,10 +116,10 @@ def fit_em(ratings: Ratings, n_items: int, rank: int, n_iterations: int = 20, *,
     Examples
     --------
     >>> from hushrank.engine.ratings import read_ratings
-    >>> [block] = read_ratings([[1, 5, 2], [2, 5, np.nan], [5, 1, 4]], owner="example", rating_range=(1, 5)).blocks()
-    >>> model = fit_em(block, 3, rank=1)
-    >>> bool(model.predict(block, np.array([1]), np.array([2]))[0] < 0)
-    True
+    >>> rows = [[1, 5, 1], [5, 1, 5]] * 20 + [[1, 5, np.nan]]
+    >>> [block] = read_ratings(rows, owner="example", rating_range=(1, 5)).blocks()
+    >>> fit_em(block, 3, rank=1).predict(block, np.array([40]), np.array([2])).round(1)
+    array([-1.])
     """
     n_iterations = check_integer(n_iterations, "n_iterations", "fit_em", minimum=1)
     model = _start(ratings, n_items, rank, offsets)

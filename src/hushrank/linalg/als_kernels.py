@@ -25,6 +25,8 @@ Values = NDArray[np.float32]
 
 UNIFORM, TAIL, ADAPTIVE = 0, 1, 2
 
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: an even spread of hashes
+
 
 class Sweep(NamedTuple):
     """Public numbers of one pass over the users.
@@ -41,7 +43,7 @@ class Sweep(NamedTuple):
     bounding : int
         UNIFORM, TAIL or ADAPTIVE.
     priority : ndarray of shape (n_items,)
-        TAIL: different numbers, of which the smallest of a user count. ADAPTIVE: weights before they are scaled.
+        TAIL: ranks 0 to n_items - 1, of which the smallest of a user count. ADAPTIVE: weights before they are scaled.
     max_ratings : int
         Largest sum of squared weights of a user.
     user_norm, residual_bound : float
@@ -74,8 +76,10 @@ def solve_user(
 ) -> None:
     """Fill z with the ridge solution of one user, or with zeros if there is none; A, L and B are scratch."""
     n = len(items)
-    A[:] = sweep.penalty
     z[:] = 0.0
+    for a in range(len(z)):
+        for c in range(a + 1):
+            A[a, c] = sweep.penalty[a, c]
     for start in range(0, n, 4):
         for s in range(4):
             b = B[s]
@@ -110,19 +114,35 @@ def weigh_ratings(items: Positions, sweep: Sweep, weights: FloatArray) -> None:
     if n <= most:
         return
     if sweep.bounding == TAIL:
-        threshold = np.partition(sweep.priority[items], most - 1)[most - 1]
+        threshold = _smallest_threshold(sweep.priority, items, most)
         for t in range(n):
             weights[t] = 1.0 if sweep.priority[items[t]] <= threshold else 0.0
         return
-    # Evenly spaced in the order of the catalogue, from a place that the row itself decides.
-    place = np.int64(0)
+    # Evenly spaced in the order of the catalogue, from a place that a hash of the row decides: no item is favored.
+    mixed = np.uint64(0)
     for j in items:
-        place = (place * 31 + j) % n
+        mixed = (mixed ^ np.uint64(j)) * np.uint64(_GOLDEN)
+    place = np.int64((mixed >> np.uint64(33)) % np.uint64(n))
     for t in range(n):
         place += most
         weights[t] = 1.0 if place >= n else 0.0
         if place >= n:
             place -= n
+
+
+@compiled
+def _smallest_threshold(ranks: FloatArray, items: Positions, most: int) -> float:
+    """The `most`-th smallest of the ranks of the items, which are different whole numbers below len(ranks)."""
+    low, high = -1, len(ranks) - 1
+    while high - low > 1:
+        middle, n = (low + high) // 2, 0
+        for j in items:
+            n += ranks[j] <= middle
+        if n >= most:
+            high = middle
+        else:
+            low = middle
+    return float(high)
 
 
 @compiled
@@ -211,7 +231,8 @@ def solve_users(
         if not norm < math.inf:
             u[:] = 0.0
         elif norm > sweep.user_norm:
-            u *= sweep.user_norm / norm
+            for a in range(sweep.rank):
+                u[a] *= sweep.user_norm / norm
             shortened += 1
         weigh_ratings(items[own], sweep, weights[:n])
         is_rounded[i] = scale_products(u, weights[:n], sweep, scales[own])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hushrank.linalg.quantize import FloatArray, compiled
+from hushrank.linalg.rating_kernels import Values
 from hushrank.linalg.ridge import factorize, gram_of_items, solve_factorized
 from hushrank.linalg.scatter import IntegerArray, Positions
 
@@ -11,7 +12,7 @@ from hushrank.linalg.scatter import IntegerArray, Positions
 def fold_in_users(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     prior: FloatArray,

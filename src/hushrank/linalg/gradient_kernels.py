@@ -8,13 +8,17 @@ users does not matter. Contributions are bounded by `hushrank.linalg.scatter` be
 import math
 
 import numpy as np
+from scipy.sparse.linalg import eigsh
 from scipy.special import ndtri
 
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.rating_kernels import most_ratings, solve_user
+from hushrank.linalg.rating_kernels import Values, most_ratings, solve_user
 from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row
+from hushrank.linalg.spectral import fix_signs, top_eigenpairs
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
+_DENSE = 300  # up to this size all of a matrix is reduced
+_TOLERANCE = 1e-4  # relative, of eigenvalues of larger ones: those in the bulk of the noise converge slowly
 
 
 @compiled
@@ -33,7 +37,7 @@ def shorten_to(x: FloatArray, norm_bound: float) -> None:
 def center_ratings(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     features: FloatArray,
     ridge: float,
@@ -115,7 +119,7 @@ def _residual(target: float, V: FloatArray, item: int, u: FloatArray) -> float:
 def solve_factors(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,
@@ -215,6 +219,18 @@ def scatter_normals(n_rows: int, n_columns: int) -> FloatArray:
     uniforms = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     normals: FloatArray = ndtri(uniforms).reshape(n_rows, n_columns)
     return normals
+
+
+def leading_eigenpairs(A: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
+    """Largest eigenvalues, falling, and eigenvectors as rows of a symmetric matrix, by iteration if it is large.
+
+    Signs are those of `top_eigenpairs`.
+    """
+    if len(A) <= max(_DENSE, 4 * rank):
+        return top_eigenpairs(A, rank)
+    w, Q = eigsh(A, k=rank, which="LA", v0=np.ones(len(A)), tol=_TOLERANCE)
+    falling = np.argsort(-w)
+    return w[falling], fix_signs(Q[:, falling].T)
 
 
 def shorten_rows(V: FloatArray, norm_bound: float) -> FloatArray:

@@ -7,7 +7,7 @@ the user's other ratings is e_j / (1 - h_j), h_j the leverage of the rating: no 
 import numpy as np
 
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.rating_kernels import most_ratings
+from hushrank.linalg.rating_kernels import Values, most_ratings
 from hushrank.linalg.ridge import factorize, gram_of_items, solve_factorized, solve_lower
 from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution
 
@@ -16,7 +16,7 @@ from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution
 def add_error_differences(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     widths: IntegerArray,

@@ -129,9 +129,7 @@ def _diagonalize(
             # Wilkinson's shift, from the leading 2 x 2 block
             g = (diagonal[first + 1] - diagonal[first]) / (2.0 * beside[first])
             g = diagonal[last] - diagonal[first] + beside[first] / (g + math.copysign(math.hypot(g, 1.0), g))
-            s = c = 1.0
-            p = 0.0
-            a = last - 1
+            s, c, p, a = 1.0, 1.0, 0.0, last - 1
             while a >= first:
                 f, h = s * beside[a], c * beside[a]
                 r = math.sqrt(f * f + g * g)

@@ -9,10 +9,13 @@ covariance. Every contribution is bounded by `hushrank.linalg.scatter` before it
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.ridge import invert_factorized, ridge_solution
 from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row, round_number
+
+Values = NDArray[np.float32]
 
 
 @compiled
@@ -46,7 +49,7 @@ def add_counts(indptr: IntegerArray, items: Positions, count_norm: float, limit:
 
 
 @compiled
-def add_user_means(indptr: IntegerArray, values: FloatArray, limit: float, total: IntegerArray) -> None:
+def add_user_means(indptr: IntegerArray, values: Values, limit: float, total: IntegerArray) -> None:
     """Add every user's mean value, which lies in [-1, 1]."""
     for i in range(len(indptr) - 1):
         n, s = indptr[i + 1] - indptr[i], 0.0
@@ -56,7 +59,7 @@ def add_user_means(indptr: IntegerArray, values: FloatArray, limit: float, total
 
 
 @compiled
-def squared_norms(indptr: IntegerArray, values: FloatArray) -> FloatArray:
+def squared_norms(indptr: IntegerArray, values: Values) -> FloatArray:
     """Sum of squares of every user's values."""
     squares = np.zeros(len(indptr) - 1)
     for i in range(len(indptr) - 1):
@@ -73,9 +76,7 @@ def add_numbers(numbers: FloatArray, center: float, norm_bound: float, limit: fl
 
 
 @compiled
-def residuals(
-    items: Positions, values: FloatArray, base: FloatArray, W: FloatArray, z: FloatArray, e: FloatArray
-) -> None:
+def residuals(items: Positions, values: Values, base: FloatArray, W: FloatArray, z: FloatArray, e: FloatArray) -> None:
     """Fill e with values - base - W z at the items."""
     for i in range(len(items)):
         fitted = base[items[i]]
@@ -87,7 +88,7 @@ def residuals(
 @compiled
 def solve_user(
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,
@@ -108,7 +109,7 @@ def solve_user(
 def add_residuals(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,
@@ -138,7 +139,7 @@ def add_residuals(
 def add_moments(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,
@@ -176,7 +177,7 @@ def add_moments(
 def add_noise_levels(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,
@@ -212,7 +213,7 @@ def add_noise_levels(
 def add_gradients(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     n_fixed: int,
@@ -258,7 +259,7 @@ def add_gradients(
 def quantize_rows_of_users(
     indptr: IntegerArray,
     items: Positions,
-    values: FloatArray,
+    values: Values,
     base: FloatArray,
     W: FloatArray,
     ridge: float,

@@ -83,7 +83,7 @@ def round_number(x: float, norm_bound: float, limit: float) -> int:
     integer = np.rint(scaled)
     if integer * integer > limit:
         integer = np.trunc(scaled * (1 - 2.0**-50))
-    return np.int64(integer) if integer * integer <= limit else np.int64(0)
+    return int(integer) if integer * integer <= limit else 0
 
 
 @compiled
@@ -119,11 +119,16 @@ def add_products_of_users(
     Row i has the integers y = integers[starts[i] : starts[i + 1]] in the rising columns c.
     """
     for i in range(len(starts) - 1):
-        for a in range(starts[i], starts[i + 1]):
-            column, y = columns[a], integers[a]
-            if column < first or y == 0:
-                continue
-            if column >= stop:
-                break
-            for b in range(a + 1, starts[i + 1]):
-                total[column, columns[b]] += y * integers[b]
+        a, end = starts[i], starts[i + 1]
+        after = end
+        while a < after:  # the first column from `first` on, by bisection
+            middle = (a + after) // 2
+            if columns[middle] < first:
+                a = middle + 1
+            else:
+                after = middle
+        while a < end and columns[a] < stop:
+            row, y = total[columns[a]], integers[a]
+            for b in range(a + 1, end):
+                row[columns[b]] += y * integers[b]
+            a += 1

@@ -1,0 +1,122 @@
+"""`hushrank recommend`: what the model says, for one person or many, for people and for machines."""
+
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hushrank.cli.recommend import command
+from hushrank.estimators.completion import PrivateCompletion
+from hushrank.evaluation.synthetic import synthetic_ratings
+from hushrank.exceptions import InvalidParameter, ModelFileError
+
+N_ITEMS = 30
+
+
+@pytest.fixture(scope="module")
+def model():
+    terms = {"epsilon": 50.0, "delta": 1e-6, "rating_range": (1, 5), "items": N_ITEMS}
+    return PrivateCompletion(2, **terms).fit(synthetic_ratings(400, N_ITEMS, seed=2, ratings_per_user=12.0).table())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    model.save("model.hush")
+    (tmp_path / "mine.csv").write_text("item,rating\n3,5\n7,1\n12,4\n")
+    (tmp_path / "many.csv").write_text("user,item,rating\n[ann],3,5\nbob,7,1\n[ann],12,4\n")
+    return tmp_path
+
+
+def run(line):
+    return CliRunner().invoke(command, line.split())
+
+
+def rows(output):
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
+
+
+def test_one_person(folder, model):
+    expected = model.recommend({3: 5.0, 7: 1.0, 12: 4.0}, n=4)
+    result = run("model.hush --ratings mine.csv --n 4")
+    assert result.exit_code == 0, result.exception
+    assert rows(result.output) == [
+        [str(i + 1), str(item), f"{score:.3f}"]
+        for i, (item, score) in enumerate(zip(expected.items, expected.scores, strict=True))
+    ]
+    assert "for you" in result.output and "predicted rating" in result.output
+    (person,) = json.loads(run("model.hush --ratings mine.csv --n 4 --json").stdout)["recommendations"]
+    assert person == {"user": None, "items": expected.items.tolist(), "scores": expected.scores.tolist()}
+
+
+def test_many_people(folder, model):
+    found = json.loads(run("model.hush --ratings many.csv --json").stdout)["recommendations"]
+    assert [person["user"] for person in found] == ["[ann]", "bob"]
+    for person, own in zip(found, ({3: 5.0, 12: 4.0}, {7: 1.0}), strict=True):
+        assert person["items"] == model.recommend(own, n=10).items.tolist()
+    output = run("model.hush --ratings many.csv --n 2").output
+    assert "for user [ann]" in output and "for user bob" in output and len(rows(output)) == 4
+
+
+def test_parquet_keeps_ids_of_users(folder):
+    pq.write_table(pa.table({"user": [9, 8], "item": [3, 7], "rating": [5.0, 1.0]}), "many.parquet")
+    found = json.loads(run("model.hush --ratings many.parquet --json").stdout)["recommendations"]
+    assert [person["user"] for person in found] == [9, 8]
+
+
+def test_seen_items_come_only_if_asked_for(folder):
+    everything = f"model.hush --ratings mine.csv --n {N_ITEMS} --json"
+    (unseen,) = json.loads(run(everything).stdout)["recommendations"]
+    assert len(unseen["items"]) == N_ITEMS - 3 and not {3, 7, 12} & set(unseen["items"])
+    (all_items,) = json.loads(run(f"{everything} --include-seen").stdout)["recommendations"]
+    assert sorted(all_items["items"]) == list(range(N_ITEMS))
+
+
+def test_what_is_not_known_is_ignored_with_one_line(folder, model, capsys):
+    (folder / "odd.csv").write_text("item,rating\n3,5\n99,1\nx,1\n7,what\n")
+    command.main("model.hush --ratings odd.csv --json".split(), standalone_mode=False)
+    printed = capsys.readouterr()
+    expected = model.recommend({3: 5.0}, n=10, exclude_seen=True)
+    assert json.loads(printed.out)["recommendations"][0]["items"] == expected.items.tolist()
+    assert printed.err == "hushrank: 2 ratings of items outside the catalogue of PrivateCompletion are ignored.\n"
+
+
+def test_a_model_of_implicit_feedback_needs_no_ratings(folder):
+    views = synthetic_ratings(300, N_ITEMS, seed=3, ratings_per_user=10.0).table().select(["user", "item"])
+    views = views.set_column(1, "item", pa.array([f"i{j}" for j in views["item"].to_pylist()]))
+    ids = [f"i{j}" for j in range(N_ITEMS)]
+    PrivateCompletion(2, epsilon=8.0, delta=1e-6, items=ids, feedback="implicit").fit(views).save("implicit.hush")
+    (folder / "mine.csv").write_text("item\ni3\ni7\n")
+    result = run("implicit.hush --ratings mine.csv --n 3")
+    assert result.exit_code == 0 and len(rows(result.output)) == 3 and "score" in result.output
+    assert all(row[1] in set(ids) - {"i3", "i7"} for row in rows(result.output))
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "message"),
+    [
+        ("none.hush --ratings mine.csv", ModelFileError, "none.hush"),
+        ("mine.csv --ratings mine.csv", ModelFileError, "not a hushrank model"),
+        ("model.hush --ratings none.csv", InvalidParameter, "file of own ratings must be an existing file"),
+        ("model.hush --ratings bare.csv", InvalidParameter, "a table with the column 'rating'"),
+    ],
+)
+def test_bad_input(folder, line, kind, message):
+    (folder / "bare.csv").write_text("item\n3\n")
+    error = run(line).exception
+    assert isinstance(error, kind) and message in str(error)
+
+
+def test_bad_input_is_one_line_and_exit_code_2(folder):
+    line = [sys.executable, "-m", "hushrank", "recommend", "model.hush", "--ratings", "none.csv"]
+    result = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+def test_help_says_that_nothing_is_learned():
+    text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    assert "Nothing is learned from the ratings and no budget is charged" in text
