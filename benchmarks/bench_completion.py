@@ -8,7 +8,10 @@ on one validation draw, and their epsilon is no guarantee because they read the 
 """
 
 import logging
+import math
 import statistics
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 from measure import table
 
@@ -20,17 +23,18 @@ from hushrank.engine.local import LocalEngine
 from hushrank.estimators.als import AlternatingLeastSquares
 from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.factored_gradient import FactoredGradient
-from hushrank.evaluation.synthetic import LowRankMatrix, low_rank_matrix
+from hushrank.evaluation.synthetic import low_rank_matrix
 from recorded import save
 from references import em
 
 TITLE = "Private matrix completion of synthetic matrices"
 RANK, N_ITEMS, DELTA, BOUND = 5, 100, 1e-5, 8.0
 DRAWS = {5000: 20, 10000: 5, 15000: 20}  # by the number of users; 10000 is for the figures only
+PUBLISHED_DRAWS = 5
 EPSILONS = (2.0, 5.0, 10.0, 20.0)
 LIMITS = {5000: (1.25, 1.07, 1.03, 1.02), 15000: (1.06, 1.03, 1.02, 1.02)}
 NOISELESS_LIMITS = {5000: (2e-5, "", "", "")}
-RANKS, RANK_CELLS, RANK_DRAWS = (2, 4, 6, 8, 10), ((15000, 5.0), (10000, 10.0)), 5
+RANKS, RANK_CELLS, RANK_DRAWS = (2, 5, 8), ((15000, 5.0), (10000, 10.0)), 5
 ENGINE = LocalEngine(threads=1)
 METHODS = {
     "default": "spectral",
@@ -38,79 +42,103 @@ METHODS = {
     "factored gradient": FactoredGradient(),
     "factored gradient, ridge": FactoredGradient(user_solve="ridge"),
 }
+REFERENCES = ("EM without privacy", "predict zero")
 
 
-def error(matrix: LowRankMatrix, epsilon: float, method: object, rank: int = RANK) -> float:
-    """Error of one private fit."""
+class Cell(NamedTuple):
+    """One method on some draws of one kind of data; epsilon is infinite without privacy."""
+
+    m: int
+    rank: int
+    noise: float
+    method: str
+    epsilon: float
+    draws: int
+
+
+def measure(cell: Cell) -> list[float]:
+    """Errors on the draws of a cell."""
+    logging.getLogger("hushrank").setLevel(logging.ERROR)
+    if cell.method in PUBLISHED:
+        return published_errors(cell.method, cell.m, cell.rank, cell.noise, cell.epsilon, range(cell.draws))
+    return [_error(cell, seed) for seed in range(cell.draws)]
+
+
+def _error(cell: Cell, seed: int) -> float:
+    matrix = low_rank_matrix(cell.m, N_ITEMS, cell.rank, noise=cell.noise, seed=seed)
+    if cell.method == "predict zero":
+        return matrix.error(np.zeros_like(matrix.truth))
+    if cell.method == "EM without privacy":
+        return matrix.error(em(matrix.observed, cell.rank, cell.noise if cell.noise else 1e-4))
     model = PrivateCompletion(
-        rank,
-        epsilon=epsilon,
+        cell.rank,
+        epsilon=cell.epsilon,
         delta=DELTA,
         rating_range=(-BOUND, BOUND),
         offsets=False,
-        method=method,
+        method=METHODS[cell.method],
         engine=ENGINE,
     )
     return matrix.error(model.fit(matrix.observed).predict(matrix.observed))
 
 
-def cell(m: int, noise: float) -> dict[tuple[str, float], list[float]]:
-    """Errors of all methods on all draws, by method and epsilon; epsilon is infinite for those without privacy."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for seed in range(DRAWS[m]):
-        matrix = low_rank_matrix(m, N_ITEMS, RANK, noise=noise, seed=seed)
-        without = matrix.error(em(matrix.observed, RANK, noise if noise else 1e-4))
-        found.setdefault(("EM without privacy", np.inf), []).append(without)
-        found.setdefault(("predict zero", np.inf), []).append(matrix.error(np.zeros_like(matrix.truth)))
-        for epsilon in EPSILONS:
-            for name, method in METHODS.items():
-                found.setdefault((name, epsilon), []).append(error(matrix, epsilon, method))
-    for name in PUBLISHED:
-        for epsilon in EPSILONS:
-            found[name, epsilon] = published_errors(name, m, RANK, noise, epsilon, range(DRAWS[m]))
-    return found
+def measure_all(cells: list[Cell]) -> dict[Cell, list[float]]:
+    """Errors of all cells; times are not measured here, so that all cores may be used."""
+    with ProcessPoolExecutor() as pool:
+        return dict(zip(cells, pool.map(measure, cells), strict=True))
 
 
 def errors() -> list[str]:
-    """Two tables, and the series of figures."""
-    rows, series = [], []
+    """The table of ratios, and the series of the figures."""
+    cells = []
+    for noise in (1.0, 0.0):
+        for m, draws in DRAWS.items():
+            cells += [Cell(m, RANK, noise, name, math.inf, draws) for name in REFERENCES]
+            cells += [Cell(m, RANK, noise, name, e, draws) for name in METHODS for e in EPSILONS]
+            cells += [Cell(m, RANK, noise, name, e, PUBLISHED_DRAWS) for name in PUBLISHED for e in EPSILONS]
+    found, rows, series = measure_all(cells), [], []
     for noise in (1.0, 0.0):
         for m in DRAWS:
-            found = cell(m, noise)
-            without = np.array(found["EM without privacy", np.inf])
+            mine = {(cell.method, cell.epsilon): found[cell] for cell in cells if (cell.m, cell.noise) == (m, noise)}
+            rows += _rows(m, noise, mine)
             for name in (*METHODS, *PUBLISHED):
-                values = [np.array(found[name, epsilon]) / (without if noise else 1.0) for epsilon in EPSILONS]
-                shown = [f"{v.mean():.3f} +- {v.std(ddof=1) / len(v) ** 0.5:.3f}" if noise else f"{v.mean():.2e}"
-                         for v in values]  # fmt: skip
-                asked = (LIMITS if noise else NOISELESS_LIMITS).get(m, ("",) * 4)
-                limits = asked if name == "default" else ("",) * 4
-                cells = [f"{s} ({limit})" if limit else s for s, limit in zip(shown, limits, strict=True)]
-                rows.append((f"m = {m}, {'noisy' if noise else 'noiseless'}", name, *cells))
-                means = [float(np.mean(found[name, epsilon])) for epsilon in EPSILONS]
+                means = [statistics.mean(mine[name, epsilon]) for epsilon in EPSILONS]
                 series.append({"m": m, "noise": noise, "method": name, "epsilon": EPSILONS, "mean": means})
-            for name in ("EM without privacy", "predict zero"):
-                mean = statistics.mean(found[name, np.inf])
-                series.append({"m": m, "noise": noise, "method": name, "mean": mean})
-                rows.append((f"m = {m}, {'noisy' if noise else 'noiseless'}", f"{name}: {mean:.4g}", "", "", "", ""))
+            for name in REFERENCES:
+                series.append({"m": m, "noise": noise, "method": name, "mean": statistics.mean(mine[name, math.inf])})
     save("completion", series)
     return table(("data", "method", *(f"epsilon {e:g} (limit)" for e in EPSILONS)), rows)
 
 
+def _rows(m: int, noise: float, found: dict[tuple[str, float], list[float]]) -> list[tuple[str, ...]]:
+    """Lines of one kind of data: ratios to EM on the same draws where there is noise, else errors."""
+    kind, rows = f"m = {m}, {'noisy' if noise else 'noiseless'}", []
+    without = np.array(found["EM without privacy", math.inf])
+    for name in (*METHODS, *PUBLISHED):
+        asked = (LIMITS if noise else NOISELESS_LIMITS).get(m, ("",) * 4) if name == "default" else ("",) * 4
+        cells = []
+        for epsilon, limit in zip(EPSILONS, asked, strict=True):
+            values = np.array(found[name, epsilon])
+            ratios = values / without[: len(values)]
+            error = ratios.std(ddof=1) / math.sqrt(len(ratios))
+            shown = f"{ratios.mean():.3f} +- {error:.3f}" if noise else f"{values.mean():.2e}"
+            cells.append(f"{shown} ({limit})" if limit else shown)
+        rows.append((kind, name, *cells))
+    zero = statistics.mean(found["predict zero", math.inf])
+    rows.append((kind, f"EM without privacy {without.mean():.4g}, predict zero {zero:.4g}", "", "", "", ""))
+    return rows
+
+
 def ranks() -> list[str]:
-    """Mean squared errors as the rank of the matrix varies, noisy: the seed's Figure 3."""
-    rows, series = [], []
+    """Mean squared errors as the rank of the matrix varies, noisy: after Figure 3 of the paper."""
     names = ("default", "factored gradient", *(name for name in PUBLISHED if "private" in name))
+    cells = [
+        Cell(m, rank, 1.0, name, epsilon, RANK_DRAWS) for m, epsilon in RANK_CELLS for name in names for rank in RANKS
+    ]
+    found, rows, series = measure_all(cells), [], []
     for m, epsilon in RANK_CELLS:
-        found: dict[str, list[float]] = {name: [] for name in names}
-        for rank in RANKS:
-            draws = [low_rank_matrix(m, N_ITEMS, rank, noise=1.0, seed=seed) for seed in range(RANK_DRAWS)]
-            for name in names:
-                if name in METHODS:
-                    values = [error(matrix, epsilon, METHODS[name], rank) for matrix in draws]
-                else:
-                    values = published_errors(name, m, rank, 1.0, epsilon, range(RANK_DRAWS))
-                found[name].append(statistics.mean(values))
-        for name, means in found.items():
+        for name in names:
+            means = [statistics.mean(found[Cell(m, rank, 1.0, name, epsilon, RANK_DRAWS)]) for rank in RANKS]
             rows.append((f"m = {m}, epsilon {epsilon:g}", name, *(f"{mean:.4f}" for mean in means)))
             series.append({"m": m, "epsilon": epsilon, "method": name, "rank": RANKS, "mean": means})
     save("completion_rank", series)
@@ -119,7 +147,6 @@ def ranks() -> list[str]:
 
 def run() -> list[str]:
     """Measure and return Markdown."""
-    logging.getLogger("hushrank").setLevel(logging.ERROR)
     return [*errors(), "", *ranks()]
 
 

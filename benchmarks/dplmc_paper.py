@@ -15,7 +15,8 @@ How Section 6 was read, where it leaves a choice:
 - DPALS: row clip 2, entry clip 4, sensitivities sqrt(2 K) 2^2 and 2 sqrt(K) 2 * 4 for replacing a user with K ratings,
   half of the budget each, composed by Renyi DP as for DPLMC. Its penalties are not printed; they are part of the grid.
   With Algorithm 2 its rows are clipped to 2 * 4.
-- Settings: the best on one validation draw, for every cell; grids are thinned.
+- Settings: the best on one validation draw, against its true matrix, for every cell. Grids are thinned to values that
+  wider ones chose on that draw.
 - Figure 3 does not say how it starts: with Algorithm 2.
 """
 
@@ -41,7 +42,7 @@ def _grid(**choices: Iterable[float]) -> list[Settings]:
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
-DPLMC_GRID = _grid(steps=(10, 20, 40), step_size=(0.1, 0.3, 1.0, 3.0), user_norm=(2.0,), item_norm=(2.0, 3.0))
+DPLMC_GRID = _grid(steps=(20, 40, 60), step_size=(0.3, 1.0, 3.0), user_norm=(2.0, 3.0), item_norm=(2.0,))
 DPALS_GRID = _grid(
     sweeps=(1, 2, 4), max_ratings=(50,), ridge=(0.1, 1.0, 3.0), item_ridge=(30.0, 300.0, 1000.0, 10000.0)
 )

@@ -76,7 +76,7 @@ class AlternatingLeastSquares:
     ----------
     sweeps : int, default 6
         Sweeps over users and items, with equal shares of the budget.
-    user_norm : float, default 0.5
+    user_norm : float, default 0.3
         Bound on the factor of a user in the sums; the regressions of the users themselves are not bounded.
     max_ratings : int, default 100
         Bound on the sum of the squared weights of a user's ratings.
@@ -100,7 +100,7 @@ class AlternatingLeastSquares:
     """
 
     sweeps: int = 6
-    user_norm: float = 0.5
+    user_norm: float = 0.3
     max_ratings: int = 100
     bounding: str = "adaptive"
     weight_exponent: float = 1 / 3

@@ -208,7 +208,8 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         model = learn_model(to_options(self.method), releases, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((rows.n_features, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        catalogue = Catalogue(rows.n_features if self.items is None else self.items)
+        items = rows.n_features if self.items is None else self.items
+        catalogue = items if isinstance(items, Catalogue) else Catalogue(items)
         return {
             "item_factors_": factors,
             "item_features_": model.features,

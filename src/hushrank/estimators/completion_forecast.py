@@ -10,7 +10,7 @@ from hushrank.privacy.events import Gaussian
 
 # Two kinds of rating data that most others lie between: ratings a user, how fast popularity falls with the rank of an
 # item (a power law), and the variance of a rating about the best prediction, in half ranges squared.
-FAVORABLE, ADVERSE = (150.0, 1.0, 0.16), (40.0, 0.5, 0.26)
+FAVORABLE, ADVERSE = (150.0, 1.0, 0.12), (40.0, 0.5, 0.26)
 
 _LOW_QUANTILE = 0.3  # of the numbers of ratings, over their mean
 _MEANS_SHARE = 0.5

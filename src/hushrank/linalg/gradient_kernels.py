@@ -93,18 +93,32 @@ def replay_factors(
                 u[a] += targets[t] * start_map[items[t], a]
         shorten_to(u, user_norm)
         for s in range(len(balances)):
-            V, R = item_factors[s], balances[s]
-            for a in range(rank):
-                move[a] = 0.0
-                for b in range(rank):
-                    move[a] -= steps[1] * u[b] * R[b, a]
-            for t in range(first, stop):
-                e = steps[0] * _residual(targets[t], V, items[t], u)
-                for a in range(rank):
-                    move[a] += e * V[items[t], a]
-            for a in range(rank):
-                u[a] += move[a]
+            _take_local_step(items[first:stop], targets[first:stop], item_factors[s], balances[s], steps, move, u)
             shorten_to(u, user_norm)
+
+
+@compiled
+def _take_local_step(
+    items: Positions,
+    targets: FloatArray,
+    V: FloatArray,
+    R: FloatArray,
+    steps: FloatArray,
+    move: FloatArray,
+    u: FloatArray,
+) -> None:
+    """Add steps[0] V^T e - steps[1] R u to u, e the residuals; `move` is scratch."""
+    rank = len(u)
+    for a in range(rank):
+        move[a] = 0.0
+        for b in range(rank):
+            move[a] -= steps[1] * u[b] * R[b, a]
+    for t in range(len(items)):
+        e = steps[0] * _residual(targets[t], V, items[t], u)
+        for a in range(rank):
+            move[a] += e * V[items[t], a]
+    for a in range(rank):
+        u[a] += move[a]
 
 
 @compiled
