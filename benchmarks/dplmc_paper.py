@@ -23,7 +23,6 @@ How Section 6 was read, where it leaves a choice:
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -205,34 +204,3 @@ def _error(name: str, draw: LowRankMatrix, rank: int, epsilon: float, settings: 
     Y = np.nan_to_num(draw.observed).astype(np.float32)
     rng = np.random.default_rng([noise_seed, 1])  # apart from the generator of the draw
     return draw.error(method(Y, M, rank, epsilon, DELTA, rng, private_start, settings))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One point of the curves of Figures 1 to 3: both methods are compared there."""
-
-    figure: int
-    m: int
-    rank: int
-    noise: float
-    epsilon: float
-    private_start: bool
-
-    @property
-    def methods(self) -> tuple[str, str]:
-        """Names in METHODS."""
-        start = "private" if self.private_start else "random"
-        return f"DPLMC as published, {start} start", f"DPALS as published, {start} start"
-
-
-def figure_cells() -> list[Cell]:
-    """All cells: Figures 1 (noisy) and 2 (noiseless) over m, epsilon and the start, Figure 3 over the rank."""
-    cells = [
-        Cell(figure, m, 5, noise, epsilon, private_start)
-        for figure, noise in ((1, 1.0), (2, 0.0))
-        for private_start in (False, True)
-        for m in (5000, 10000, 15000)
-        for epsilon in (2.0, 5.0, 10.0, 20.0)
-    ]
-    settings = ((15000, 5.0), (10000, 10.0))
-    return cells + [Cell(3, m, rank, 1.0, epsilon, True) for m, epsilon in settings for rank in (3, 5, 7)]

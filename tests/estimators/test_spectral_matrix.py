@@ -123,7 +123,7 @@ def test_a_large_budget_reaches_what_needs_no_privacy(noisy):
 
 
 # Mean squared errors of 15 fits, zero has 0.219: 0.0092 (their deviation 0.00006) at epsilon 5, 0.0131 (0.0008) at 1.
-@pytest.mark.parametrize(("epsilon", "low", "high"), [(5.0, 0.0088, 0.0110), (1.0, 0.009, 0.03)])
+@pytest.mark.parametrize(("epsilon", "low", "high"), [(5.0, 0.0088, 0.0110), (1.0, 0.0088, 0.03)])
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_planted_matrices_are_found(noisy, epsilon, low, high, neighbors):
     assert low < error_of(noisy, epsilon, neighbors=neighbors) < high
@@ -143,7 +143,7 @@ def test_without_noise_in_the_data_steps_go_on():
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1])
 def test_hardly_any_budget_is_hardly_worse_than_zero(noisy, epsilon):
-    """Measured over 15 fits: at most 1.13 times the error of zero."""
+    """Measured over 15 and 30 fits: at most 1.13 and 1.22 times the error of zero."""
     zero = noisy.error(np.zeros_like(noisy.truth))
     for _ in range(4):
         assert error_of(noisy, epsilon) < 2 * zero

@@ -34,6 +34,7 @@ _GRID_POINTS = 128
 _LOW_QUANTILE = 0.25
 SHAPE_POWER = 0.25  # contributions are shaped by counts^-1/4: rare items get less noise, popular ones more
 CLIP = 0.7  # bound on a user's residuals, in units of the norm to expect
+_LINE_VARIANCES = np.array([0.05, 0.02])  # prior variances of the line's level and slope
 _GLOBAL_VARIANCE = 0.09  # prior variance of the mean of all ratings, in half ranges squared
 
 
@@ -160,7 +161,7 @@ def _shrink(state: Means, activity: Activity, prior: Prior) -> Means:
     popularity = (popularity - popularity.mean()) / max(float(popularity.std()), 1e-9)
     line = np.column_stack([np.ones(len(popularity)), popularity])
     weights = 1 / (variances + prior.item)
-    normal = line.T @ (weights[:, None] * line) + 1e-9 * np.eye(2)
+    normal = line.T @ (weights[:, None] * line) + np.diag(1 / _LINE_VARIANCES)
     expected = line @ np.linalg.solve(normal, line.T @ (weights * estimates))
     return replace(state, means=expected + prior.item * weights * (estimates - expected))
 
