@@ -180,9 +180,7 @@ iterator of blocks, or function that returns such an iterator
             raise ModelFileError(f"{path} does not fit this version of {cls.__name__}: {error}") from error
         if set(learned) - {"feature_names_in_"} != expected:
             raise ModelFileError(f"{path} does not have the attributes of a {cls.__name__}.")
-        if "feature_names_in_" in learned:
-            learned["feature_names_in_"] = np.asarray(learned["feature_names_in_"], object)
-        model._learn(learned)
+        model._learn({name: np.asarray(v, object) if isinstance(v, list) else v for name, v in learned.items()})
         return model
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -57,6 +57,11 @@ class Unreadable(Rows):
         """Never called by an estimator that is refused its budget."""
         raise AssertionError("the data were read although the budget was refused")
 
+    @property
+    def n_users(self) -> int:
+        """Of ratings; as secret as they are until they are paid for."""
+        raise AssertionError("the users were counted although the budget was refused")
+
 
 def check_fit_changes_no_parameter(estimator: PrivateEstimator, X: Any) -> None:
     """The constructor stores, `fit` reads; both leave every parameter the very object that was given."""

@@ -139,3 +139,27 @@ def test_help_says_what_is_public_and_what_is_not():
     text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
     for part in ("columns user, item and rating", "must not be read off the data", "hushrank plan complete --help"):
         assert part in text
+
+
+@pytest.mark.parametrize("target", ["ratings.parquet", "./ratings.parquet", "ledger.db"])
+def test_neither_data_nor_ledger_is_overwritten(folder, target):
+    with Ledger("ledger.db") as ledger:
+        ledger.create("users", epsilon=10.0, delta=1e-5, neighbors="replace", unit="user")
+    before = (folder / target).read_bytes()
+    budget = "--ledger ledger.db --dataset users"
+    result = run(f"ratings.parquet --items {N_ITEMS} {BASIC} {budget} --out {target}")
+    assert result.exit_code == 2 and "would overwrite" in result.output
+    assert (folder / target).read_bytes() == before
+
+
+def test_a_model_does_not_land_among_the_data(folder):
+    result = run(f"parts --items {N_ITEMS} {BASIC} --out parts/model.hush")
+    assert result.exit_code == 2 and "would overwrite" in result.output
+    assert sorted(path.name for path in (folder / "parts").iterdir()) == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize("count", ["+-5", "1000000000000", "99999999999999999999999"])
+def test_odd_counts_of_items_are_one_clear_line(folder, count):
+    result = run(f"ratings.parquet --items {count} {BASIC} --out model.hush")
+    assert result.exit_code == 2 or isinstance(result.exception, InvalidParameter)
+    assert not (folder / "model.hush").exists()

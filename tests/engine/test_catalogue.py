@@ -138,8 +138,8 @@ def test_other_types_are_refused(ids, message):
         ([None], "at least one id; got '1 ids, none of them set'"),
         ([1, None], "ids that are set and fit int64; got '1 others'"),
         ([1, 2, 1, 1], "different ids; got '2 repeated'"),
-        (0, "a count >= 1 or a sequence of ids; got 0"),
-        (-3, "a count >= 1 or a sequence of ids; got -3"),
+        (0, "a count >= 1 and <= 2147483647 or a sequence of ids; got 0"),
+        (-3, "a count >= 1 and <= 2147483647 or a sequence of ids; got -3"),
         (True, "int64 or str ids in a list, array or column; got 'bool'"),
     ],
 )
@@ -153,3 +153,8 @@ def test_ids_of_the_other_type_are_refused():
         Catalogue(3).positions(["1"])
     with pytest.raises(InvalidParameter, match="must be str ids as in the catalogue; got 'int64'"):
         Catalogue(WORDS).positions([1])
+
+
+@pytest.mark.parametrize("ids", [pd.Index(["tea", "jam"]), pd.Series(["tea", "jam"], dtype="string").unique()])
+def test_pandas_indexes_and_unique_values_are_catalogues(ids):
+    assert Catalogue(ids).ids.to_pylist() == ["tea", "jam"]

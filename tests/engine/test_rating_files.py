@@ -204,7 +204,7 @@ def test_all_sources_agree(tmp_path):
 
 # Refusals.
 
-OBJECTS = "a table without columns of objects (astype('string') makes a column of strings)"
+OBJECTS = "a table without columns of objects (astype('string') makes one of strings)"
 IDS = "a table with int or str ids in the columns user and item"
 GOOD = {"user": [1], "item": [0], "rating": [1.0]}
 REFUSED = [
@@ -216,7 +216,10 @@ REFUSED = [
     (pa.table({**GOOD, "user": [b"x"]}), f"{IDS}; got \"column 'user' of type binary\""),
     (pl.DataFrame({**GOOD, "item": [True]}), f"{IDS}; got \"column 'item' of type bool\""),
     (pd.DataFrame({**GOOD, "user": [None]}, dtype=object), f"{OBJECTS}; got \"column 'user' of objects\""),
-    (pd.DataFrame(GOOD).astype({"rating": object}), f"{OBJECTS}; got \"column 'rating' of objects\""),
+    (
+        pd.DataFrame(GOOD).astype({"rating": object}),
+        "a table without columns of objects (astype('float') makes one of floats); got \"column 'rating' of objects\"",
+    ),
     (
         pa.table({**GOOD, "rating": ["7.25"]}),
         "a table with real numbers in the column rating; got \"column 'rating' of type string\"",
@@ -277,3 +280,26 @@ def test_a_file_that_changes_before_it_is_read_is_refused(tmp_path):
     assert refusal_of(source.read, Tally()) == (
         "X of A must be a readable Parquet file; got 'x.parquet: damaged, or of another kind'."
     )
+
+
+@pytest.mark.parametrize("storage", ["python", "pyarrow"])
+def test_text_that_is_not_unicode_stops_nothing_and_merges_no_users(storage):
+    halves = ["\ud800", "\udc00", "ann", None]
+    if storage == "python":
+        users = pd.array(halves, dtype=pd.StringDtype("python"))
+        data = pd.DataFrame({"user": users, "item": pd.array(["tea", "\ud800", "tea", "jam"], users.dtype)})
+    else:
+        texts = pa.array([b"\xed\xa0\x80", b"\xff", b"ann", None], pa.large_binary()).view(pa.large_string())
+        data = pa.table({"user": texts, "item": pa.array(["tea", "oil", "tea", "jam"])})
+    tally = Tally()
+    block = TableSource(data, ITEMS, None, "A").read(tally)
+    assert sorted(users_of(block)) == sorted([user(i0=1), user(), user(i0=1)])
+    assert (tally.n_unknown, tally.n_without_user) == (1, 1)
+
+
+def test_a_category_that_is_not_unicode_is_refused_without_showing_it():
+    categories = pd.Categorical(pd.array(["\ud800", "ann"], dtype=pd.StringDtype("python")))
+    data = pd.DataFrame({"user": categories, "item": pd.array(["tea", "jam"], "string")})
+    with pytest.raises(InvalidParameter, match="column 'user' of type") as caught:
+        TableSource(data, ITEMS, None, "A")
+    assert "\ud800" not in str(caught.value)

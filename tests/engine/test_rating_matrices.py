@@ -159,3 +159,11 @@ def test_other_formats_types_and_shapes_are_refused():
     for wrong in (np.ones(3), np.ones((3, 0)), np.ma.masked_array(np.eye(2)), [[1], [2, 3]]):
         with pytest.raises(InvalidParameter, match="X of A must be"):
             dense(wrong)
+
+
+def test_list_matrices_with_indices_outside_are_read_without_them():
+    matrix = sp.lil_array((3, 4))
+    matrix[0, 1], matrix[2, 3] = 3.0, 5.0
+    matrix.rows[1], matrix.data[1] = [99], [2.0]
+    users, tally = stored(matrix)
+    assert users == [user(i1=0), user(), user(i3=1)] and tally.n_unknown == 1

@@ -213,7 +213,11 @@ def test_matrices_need_one_item_a_column():
 
 
 @pytest.mark.parametrize(
-    ("items", "message"), [([1, 1], "different ids; got '1 repeated'"), (0, "a count >= 1 or a sequence of ids; got 0")]
+    ("items", "message"),
+    [
+        ([1, 1], "different ids; got '1 repeated'"),
+        (0, "a count >= 1 and <= 2147483647 or a sequence of ids; got 0"),
+    ],
 )
 def test_unsuitable_catalogues_are_refused_in_the_name_of_the_owner(items, message):
     assert refusal_of(X, items=items) == f"items of A must be {message}."

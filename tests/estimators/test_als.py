@@ -352,7 +352,7 @@ def test_norms_for_the_lattices():
 WRONG = [(name, value) for name, line in AlternatingLeastSquares._params.items() for value in line.wrong_values()]
 
 
-@pytest.mark.parametrize("name, value", WRONG, ids=str)
+@pytest.mark.parametrize("name, value", WRONG, ids=[f"{name}-{i}" for i, (name, _) in enumerate(WRONG)])
 def test_wrong_options_are_refused(name, value):
     with pytest.raises(InvalidParameter, match=f"^{name} of AlternatingLeastSquares must be "):
         AlternatingLeastSquares(**{name: value})

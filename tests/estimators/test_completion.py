@@ -15,7 +15,10 @@ import hushrank
 from completion_support import RELATIONS, Replay, adverse_people, make_people, squared_loss, to_matrix
 from hushrank.archive import read_archive
 from hushrank.checks import Unreadable
+from hushrank.engine.blocks import read_rows
+from hushrank.engine.catalogue import Catalogue
 from hushrank.engine.local import LocalEngine
+from hushrank.engine.ratings import read_ratings
 from hushrank.estimators.completion import PrivateCompletion
 from hushrank.estimators.factored_gradient import MAX_START_ITEMS
 from hushrank.estimators.user_releases import UserReleases
@@ -164,9 +167,10 @@ def test_a_saved_model_holds_no_user_and_no_rating(terms, neighbors, tmp_path):
     # Everything that depends on the data is about items, and of the sizes that the catalogue and the rank allow.
     sizes = {name: array.shape for name, array in arrays.items()}
     assert sizes.pop("item_features_") in ((N_ITEMS, 0), (N_ITEMS, 3))
-    vectors = ("item_means_", "item_counts_", "items_")
+    vectors = ("item_means_", "item_counts_")
     assert sizes == {"item_factors_": (N_ITEMS, 3), **dict.fromkeys(vectors, (N_ITEMS,))}
-    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_"}
+    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_", "items_"}
+    assert header["attributes"]["items_"] == list(items)
 
 
 @pytest.mark.parametrize("terms", MODES, ids=mode_name)
@@ -185,6 +189,7 @@ def test_a_loaded_model_predicts_the_same(ratings, terms, tmp_path):
 
 
 TABLE = pd.DataFrame({"user": [1, 2, 2], "item": [0, 1, 2], "rating": [1.0, 2.0, 5.0]})
+READ = read_ratings(np.ones((4, 5)), owner="A", rating_range=(1, 5))
 
 
 @pytest.mark.parametrize(
@@ -204,8 +209,14 @@ TABLE = pd.DataFrame({"user": [1, 2, 2], "item": [0, 1, 2], "rating": [1.0, 2.0,
         ({"method": "sgd"}, TABLE, r"^method .* must be one of Spectral\(...\), .* or 'als' or 'factored_gradient'"),
         ({"method": "factored_gradient", "feedback": "implicit"}, TABLE, r"^method .* must be 'spectral' or 'als' for"),
         ({"feedback": "clicks"}, TABLE, r"^feedback .* must be 'explicit' or 'implicit'; got 'clicks'"),
-        ({"unobserved_weight": 0.0}, TABLE, r"^unobserved_weight .* must be a finite float > 0"),
+        ({"unobserved_weight": 0.0}, TABLE, r"^unobserved_weight .* must be a finite float > 1e-09"),
         ({"n_users": 0}, TABLE, r"^n_users .* must be"),
+        ({"n_users": 10**400}, TABLE, r"^n_users .* must be"),
+        ({"epsilon": 1e-9, "delta": 1e-12}, TABLE, r"^epsilon .* so large that the noise multiplier"),
+        ({"items": 3}, READ, r"^items .* must be the 5 ids"),
+        ({"items": None, "rating_range": (0, 9)}, READ, r"^rating_range .* must be \(1.0, 5.0\)"),
+        ({"items": None, "feedback": "implicit"}, READ, r"^rating_range .* must be"),
+        ({"items": None}, read_rows(np.ones((3, 3)), owner="A"), r"^X .* must be ratings"),
         ({"items": [1, 1]}, TABLE, r"^items .* must be different ids"),
         ({"epsilon": 0.0}, TABLE, r"^epsilon .* must be"),
         ({}, TABLE[["user", "item"]], r"^X .* must be .*rating"),
@@ -269,6 +280,24 @@ def test_clipped_ratings_are_those_at_the_ends_of_the_range():
 
 def test_a_public_number_of_users_is_used_instead_of_the_one_found(ratings):
     _, X = ratings
+    read = read_ratings(X, owner="A", rating_range=(1, 5))
+    assert_equal_models(*(completion(random_state=1, n_users=600).fit(data) for data in (X, read)))
     one, other = (completion(random_state=1, n_users=n).fit(X) for n in (None, 60))
     assert_equal_models(one, other)
     assert not np.array_equal(completion(random_state=1, n_users=600).fit(X).item_means_, one.item_means_)
+
+
+def test_string_ids_are_kept_as_they_are(tmp_path):
+    items = ["a\x00", "a", "b" * 3000, ""]
+    model = completion(1, items=items).fit(np.ones((6, 4)))
+    model.save(tmp_path / "model")
+    loaded = hushrank.load(tmp_path / "model")
+    for each in (model, loaded):
+        assert each.items_.tolist() == items
+        assert each.predict({"a\x00": 5.0}, ["a"]).shape == (1,)
+    assert (tmp_path / "model").stat().st_size < 30_000
+
+
+def test_a_catalogue_may_be_given_ready_made():
+    model = completion(1, items=Catalogue(["x", "y", "z"])).fit(np.ones((6, 3)))
+    assert model.items_.tolist() == ["x", "y", "z"]

@@ -59,3 +59,9 @@ def test_the_regression_has_the_columns_of_the_model():
     model = some_model()
     assert (model.regression.ridge, model.regression.base is model.base) == (0.3, True)
     assert np.array_equal(model.regression.W, model.W)
+
+
+def test_scores_of_some_items_are_those_of_all(model, people):
+    chosen = np.array([4, 0])
+    Z = model.fold_in(people)
+    assert np.allclose(model.at(chosen).scores(Z), model.scores(Z)[:, chosen], rtol=0, atol=1e-12)

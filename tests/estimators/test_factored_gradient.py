@@ -278,7 +278,7 @@ def test_given_factors_are_the_start_and_cost_nothing():
     factors = 0.05 * scatter_normals(10, 2)
     start = CompletionModel(np.zeros(10), np.zeros((10, 0)), factors, 0.05, np.ones(10))
     releases = exact_releases(people, 10)
-    V = learn_factored_gradient(releases, 2, start, FactoredGradient(steps=3, step_size=1e-9))
+    V = learn_factored_gradient(releases, 2, start, FactoredGradient(steps=3, step_size=1.1e-6))
     assert np.allclose(V, factors, atol=1e-8)
     assert len(releases.noise.executed) == 1 + 2 * 3
 
@@ -303,7 +303,7 @@ def test_users_without_ratings_and_no_users_at_all():
 WRONG = [(name, value) for name, line in FactoredGradient._params.items() for value in line.wrong_values()]
 
 
-@pytest.mark.parametrize("name, value", WRONG, ids=str)
+@pytest.mark.parametrize("name, value", WRONG, ids=[f"{name}-{i}" for i, (name, _) in enumerate(WRONG)])
 def test_wrong_options_are_refused(name, value):
     with pytest.raises(InvalidParameter, match=f"^{name} of FactoredGradient must be "):
         FactoredGradient(**{name: value})

@@ -35,7 +35,7 @@ def people_of(histories):
         {4: 5.0, 1: 2.0},
         {np.int64(1): 2, np.int32(4): 5},
         ([4, 1], [5.0, 2.0]),
-        [np.array([4, 1]), np.array([5, 2], np.int8)],
+        (np.array([4, 1]), np.array([5, 2], np.int8)),
         (pa.array([4, 1]), (5, 2)),
         pd.DataFrame(COLUMNS),
         pd.DataFrame({"rating": pd.array([5, 2], "Int64"), "item": pd.array([4, 1], "UInt8"), "time": ["a", "b"]}),

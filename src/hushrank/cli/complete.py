@@ -41,7 +41,9 @@ def command(source: str, rating_range: tuple[float, float] | None, **arguments: 
     """
     from hushrank.estimators.completion import PrivateCompletion
 
-    learn(PrivateCompletion, describe, lambda _: source, rating_range=rating_range or None, **arguments)
+    learn(
+        PrivateCompletion, describe, lambda _: source, inputs=(source,), rating_range=rating_range or None, **arguments
+    )
 
 
 SHOWN = 5

@@ -47,7 +47,7 @@ def run(
     def read(owner: str) -> Any:
         return read_rows(source, owner=owner, columns=columns, allow_complex=field == "complex")
 
-    learn(make_estimator, describe, read, field=field, **arguments)
+    learn(make_estimator, describe, read, inputs=(source,), field=field, **arguments)
 
 
 def learn(
@@ -55,6 +55,7 @@ def learn(
     describe: Describe,
     read: Read,
     *,
+    inputs: tuple[str, ...],
     out: Path | None,
     ledger_address: str | None,
     dataset: str | None,
@@ -66,12 +67,16 @@ def learn(
 ) -> None:
     """Fit, write the model and print what was released; where the result goes is checked before the fit.
 
-    `read(owner)` gives the data, and `owner` is whom errors name.
+    `read(owner)` gives the data, and `owner` is whom errors name; `inputs` are the paths that it reads.
     """
     if out is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
     if out is not None:
         check_writable(out)
+        if any(_is_inside(out, Path(kept)) for kept in (*inputs, *((ledger_address,) if ledger_address else ()))):
+            raise click.UsageError(
+                f"--out {out} would overwrite the data or the ledger, or lie among the data: choose another place."
+            )
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
@@ -90,6 +95,11 @@ def learn(
         console.print(part)
     console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
     console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+
+
+def _is_inside(out: Path, kept: Path) -> bool:
+    """Whether `out` is the existing file `kept`, or lies in the existing folder `kept`."""
+    return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
 
 
 def to_json(model: Any) -> dict[str, Any]:

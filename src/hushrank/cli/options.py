@@ -142,7 +142,7 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
-        if value.lstrip("+-").isdecimal():
+        if value[value.startswith(("+", "-")) :].isdecimal():
             return int(value)
         from hushrank.cli.tables import read_catalogue  # Arrow is not needed for counts, nor for --help
 

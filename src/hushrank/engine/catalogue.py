@@ -18,6 +18,7 @@ from hushrank.exceptions import InvalidParameter
 IntegerArray = NDArray[np.int64]
 
 _LARGEST_ID = 2**63 - 1
+_MOST_IDS = 2**31 - 1
 
 
 class Catalogue:
@@ -40,9 +41,12 @@ class Catalogue:
 
     def __init__(self, ids: Any) -> None:
         if _is_integer(ids):
-            if ids < 1:
-                raise InvalidParameter("Catalogue", "ids", "a count >= 1 or a sequence of ids", ids)
+            if not 1 <= ids <= _MOST_IDS:
+                requirement = f"a count >= 1 and <= {_MOST_IDS} or a sequence of ids"
+                raise InvalidParameter("Catalogue", "ids", requirement, ids)
             ids = np.arange(ids)
+        elif type(ids).__name__ in ("Index", "ArrowStringArray"):  # of pandas: an index, or unique()
+            ids = ids.tolist()
         array = to_ids(ids)
         if pa.types.is_null(array.type) or len(array) == 0:
             raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
@@ -115,10 +119,15 @@ def to_ids(ids: Any) -> pa.Array:
     if pa.types.is_integer(array.type):
         return array.cast(pa.int64())
     if array.type == pa.string_view():  # not every supported Arrow can cast it
-        return pa.array(array.to_pylist(), pa.large_string())
+        return bytes_as_text([cell.as_buffer().to_pybytes() if cell.is_valid else None for cell in array])
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.large_string())
     raise InvalidParameter("Catalogue", "ids", "int64 or str ids", str(array.type))
+
+
+def bytes_as_text(cells: list[bytes | None]) -> pa.Array:
+    """A column of text with these bytes, whatever they encode: ids are compared byte by byte."""
+    return pa.array(cells, pa.large_binary()).view(pa.large_string())
 
 
 def _as_array(ids: Any) -> pa.Array | pa.ChunkedArray:

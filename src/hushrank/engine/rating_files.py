@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
-from hushrank.engine.catalogue import Catalogue, to_ids
+from hushrank.engine.catalogue import Catalogue, bytes_as_text, to_ids
 from hushrank.engine.grouping import Range, Tally, UserBlock, scale_ratings
 from hushrank.engine.identifiers import IdTable
 from hushrank.engine.out_of_core import Grouper
@@ -94,11 +94,12 @@ class TableSource(ColumnSource):
         """Arrow type of a column, from the type that the frame states: no value is looked at."""
         column = self._frame[:0][name]
         if column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object":
-            requirement = "a table without columns of objects (astype('string') makes a column of strings)"
+            kind = "float" if name == "rating" else "string"
+            requirement = f"a table without columns of objects (astype('{kind}') makes one of {kind}s)"
             raise InvalidParameter(self._owner, "X", requirement, f"column {name!r} of objects")
         try:
             return column.to_arrow().type
-        except pa.ArrowException as error:  # Arrow has no such type
+        except (pa.ArrowException, UnicodeError) as error:  # Arrow has no such type, or no such category
             requirement = "a table of ids and real numbers"
             raise InvalidParameter(self._owner, "X", requirement, f"column {name!r} of type {column.dtype}") from error
 
@@ -107,7 +108,7 @@ class TableSource(ColumnSource):
         frame = self._frame.select(list(self._names))
         for start in range(0, len(frame), BATCH_ROWS):
             part = frame[start : start + BATCH_ROWS]
-            yield self._to_batch([part[name].to_arrow() for name in self._names], len(part))
+            yield self._to_batch([_to_arrow(part[name]) for name in self._names], len(part))
 
 
 class ParquetSource(ColumnSource):
@@ -208,6 +209,15 @@ def _id_kind(dtype: pa.DataType) -> str | None:
         return "uint64" if pa.types.is_uint64(dtype) else "int"
     is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view()
     return "str" if is_text else None
+
+
+def _to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
+    """A column as Arrow data; text that is not Unicode, such as half of a surrogate pair, keeps bytes of its own."""
+    try:
+        return column.to_arrow()
+    except UnicodeEncodeError:
+        cells = (cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) else None for cell in column.to_list())
+        return bytes_as_text(list(cells))
 
 
 def _to_users(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -1,5 +1,6 @@
 """Ratings in matrices of users and items: dense ones with NaN for no rating, sparse ones that store the ratings."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,10 @@ class SparseSource:
         if self._X.format == "csc":  # SciPy would refuse indices outside the matrix
             columns = np.repeat(np.arange(n_items, dtype=np.int32), np.diff(self._X.indptr))
             rows, data = self._X.indices, self._X.data
+        elif self._X.format == "lil":  # here as well
+            rows = np.repeat(np.arange(n_users), [len(own) for own in self._X.rows])
+            columns = np.fromiter(itertools.chain.from_iterable(self._X.rows), np.int64)
+            data = np.array([*itertools.chain.from_iterable(self._X.data)], self._X.dtype)
         else:
             entries = self._X.tocoo(copy=False)
             columns, rows, data = entries.col, entries.row, entries.data

@@ -17,7 +17,7 @@ import scipy.sparse
 
 from hushrank.engine.catalogue import Catalogue
 from hushrank.engine.grouping import Range, Tally, UserBlock, user_spans
-from hushrank.engine.rating_files import TableSource, read_rating_file
+from hushrank.engine.rating_files import TableSource, check_names, read_rating_file
 from hushrank.engine.rating_matrices import read_dense, read_stored
 from hushrank.engine.rows import MAX_BLOCK_ROWS, Rows, to_number
 from hushrank.engine.tables import is_table
@@ -51,10 +51,22 @@ class Ratings(Rows):
         Length of the catalogue.
     n_users : int, optional
         The public number of users.
+    rating_range : pair of floats or None
+        What became -1 and 1; None for implicit feedback.
+    catalogue : Catalogue, optional
+        The ids of the items.
     """
 
-    def __init__(self, source: Source, n_items: int, n_users: int | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        n_items: int,
+        n_users: int | None = None,
+        rating_range: Range | None = None,
+        catalogue: Catalogue | None = None,
+    ) -> None:
         super().__init__(n_items, source.n_users)
+        self.rating_range, self.catalogue = rating_range, catalogue
         self._source: Source | None = source
         self._block: UserBlock | None = None
         self._public_users = None if n_users is None else int(n_users)
@@ -148,15 +160,19 @@ def read_ratings(
     catalogue = None if items is None else _to_catalogue(items, owner)
     if isinstance(data, str | PathLike) or is_table(data):
         if catalogue is None:
+            if hasattr(data, "columns"):  # a matrix in a table gets the better reason
+                check_names(
+                    [str(name) for name in getattr(data, "column_names", data.columns)], ["user", "item"], owner
+                )
             raise InvalidParameter(owner, "items", _CATALOGUE, None)
         read = TableSource if is_table(data) else read_rating_file
         source: Source = read(data, catalogue, bounds, owner)
-        return Ratings(source, len(catalogue), n_users)
+        return Ratings(source, len(catalogue), n_users, bounds, catalogue)
     matrix = read_stored(data, bounds, owner) if scipy.sparse.issparse(data) else read_dense(data, bounds, owner)
     if catalogue is not None and len(catalogue) != matrix.n_items:
         requirement = f"None or {matrix.n_items} ids, one for each column"
         raise InvalidParameter(owner, "items", requirement, f"{len(catalogue)} ids")
-    return Ratings(matrix, matrix.n_items, n_users)
+    return Ratings(matrix, matrix.n_items, n_users, bounds, catalogue)
 
 
 def check_rating_range(rating_range: Any, owner: str) -> Range:

@@ -110,14 +110,14 @@ class AlternatingLeastSquares:
 
     supports_implicit: ClassVar[bool] = True
     _params: ClassVar[dict[str, Param]] = {
-        "sweeps": Param(int, minimum=1),
-        "user_norm": Param(float, above=0),
-        "max_ratings": Param(int, minimum=1),
+        "sweeps": Param(int, minimum=1, maximum=1000),
+        "user_norm": Param(float, above=1e-6, below=1e6),
+        "max_ratings": Param(int, minimum=1, maximum=1 << 31),
         "bounding": Param(words=tuple(_BOUNDINGS)),
-        "weight_exponent": Param(float, minimum=0),
-        "residual_bound": Param(float, above=0),
-        "ridge": Param(float, above=0),
-        "gram_share": Param(float, above=0, below=1),
+        "weight_exponent": Param(float, minimum=0, below=10),
+        "residual_bound": Param(float, above=1e-6, below=1e6),
+        "ridge": Param(float, above=1e-6, below=1e12),
+        "gram_share": Param(float, above=1e-4, below=1 - 1e-4),
     }
 
     def __post_init__(self) -> None:

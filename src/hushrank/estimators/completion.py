@@ -8,14 +8,14 @@ Privacy    docs/privacy/completion.md, Theorem 1 (adaptive releases) and Theorem
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
 from hushrank.base import Param, PrivateEstimator
 from hushrank.engine.catalogue import Catalogue
-from hushrank.engine.ratings import check_rating_range, read_ratings
+from hushrank.engine.ratings import Ratings, check_rating_range, read_ratings
 from hushrank.engine.rows import Rows
 from hushrank.estimators.completion_forecast import forecast_completion
 from hushrank.estimators.completion_methods import METHODS, CatalogueParam, MethodParam, learn_model, to_options
@@ -26,7 +26,9 @@ from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.parameters import DEFAULT_N_MAX
-from hushrank.privacy.planning import Step
+from hushrank.privacy.planning import Plan, Step
+
+_MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,8 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         "method": MethodParam(words=tuple(METHODS)),
         "offsets": Param(bool),
         "feedback": Param(words=("explicit", "implicit")),
-        "unobserved_weight": Param(float, above=0),
-        "n_users": Param(int, minimum=1, optional=True),
+        "unobserved_weight": Param(float, above=1e-9, below=1e9),
+        "n_users": Param(int, minimum=1, maximum=1 << 40, optional=True),
         "n_max": Param(int, minimum=1, maximum=1 << 40),
     }
 
@@ -164,6 +166,35 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         self.engine = engine
         self.verbose = verbose
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from private ratings and release the model.
+
+        Parameters
+        ----------
+        X : table, path, sparse matrix or array
+            A pandas, polars, pyarrow or other eager table with the columns user, item and rating (implicit feedback:
+            user and item); the path of a CSV or Parquet file or of a folder of Parquet files with these columns; a
+            SciPy sparse matrix of users and items whose stored entries are the ratings; or an array with NaN for no
+            rating. Ratings that are not finite or of unknown items are ignored, others are clipped to the range,
+            several of one item count as their mean; how many goes to the log "hushrank", for the data holder only.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X)
+
+    def plan(self, shape: tuple[int, int]) -> Plan:
+        """Event, guarantee and error forecast of a fit, from parameters and public shape alone.
+
+        Parameters
+        ----------
+        shape : (n_users, n_items)
+            The number of users serves the forecast only: under "add_remove" give a public guess.
+        """
+        return super().plan(shape)
+
     def _read(self, X: Any) -> Rows:
         return read_ratings(
             X,
@@ -191,10 +222,24 @@ class PrivateCompletion(Recommender, PrivateEstimator):
             requirement = f"at most the number of items, {n_features}"
             raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
         to_options(self.method).check_size(n_features, self.rank)
-        return CompletionPlan(calibrate(budget), budget.neighbors)
+        event = calibrate(budget)
+        if event.noise_multiplier > _MOST_NOISE:
+            requirement = f"so large that the noise multiplier is at most {_MOST_NOISE:g}"
+            raise InvalidParameter(type(self).__name__, "epsilon", requirement, self.epsilon)
+        return CompletionPlan(event, budget.neighbors)
 
     def _check_rows(self, rows: Rows, releases: CompletionPlan) -> None:
-        """Nothing beyond what reading has checked."""
+        """Refuse rows that are no ratings, and ratings that were read with another catalogue or range."""
+        owner = type(self).__name__
+        if not hasattr(type(rows), "n_users"):
+            raise InvalidParameter(owner, "X", "ratings: a table, a matrix or the path of a file", type(rows).__name__)
+        if self.items is not None:
+            catalogue = _to_catalogue(self.items)
+            if len(catalogue) != rows.n_features or getattr(rows, "catalogue", None) not in (None, catalogue):
+                raise InvalidParameter(owner, "items", f"the {rows.n_features} ids of the ratings", repr(catalogue))
+        limits = None if self._is_implicit else check_rating_range(self.rating_range, owner)
+        if isinstance(rows, Ratings) and rows.rating_range != limits:
+            raise InvalidParameter(owner, "rating_range", f"{rows.rating_range}, as that of the ratings", limits)
 
     def _forecast(self, releases: CompletionPlan, n_samples: int, n_features: int) -> dict[str, float]:
         half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
@@ -202,14 +247,15 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         return forecast_completion(releases.event, n_samples, n_features, half_range, has_offsets=has_offsets)
 
     def _fit(self, rows: Any, plan: CompletionPlan, noise: Any, total: Any) -> dict[str, Any]:
-        n_users = rows.n_users if plan.neighbors is Neighbors.REPLACE else None
+        n_users = None
+        if plan.neighbors is Neighbors.REPLACE:
+            n_users = rows.n_users if self.n_users is None else int(self.n_users)
         releases = UserReleases(plan.event, plan.neighbors, self.n_max, noise, total, rows.n_features, n_users)
         weight = self.unobserved_weight if self._is_implicit else None
         model = learn_model(to_options(self.method), releases, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((rows.n_features, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        items = rows.n_features if self.items is None else self.items
-        catalogue = items if isinstance(items, Catalogue) else Catalogue(items)
+        catalogue = _to_catalogue(rows.n_features if self.items is None else self.items)
         return {
             "item_factors_": factors,
             "item_features_": model.features,
@@ -221,7 +267,11 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         }
 
 
+def _to_catalogue(items: Any) -> Catalogue:
+    return items if isinstance(items, Catalogue) else Catalogue(items)
+
+
 def _ids(catalogue: Catalogue) -> Any:
-    """Ids as a NumPy array of int64 or strings, which a model file can hold."""
+    """Ids as an array of int64 or of Python strings: NumPy's own strings end at a zero and are all of one length."""
     ids = catalogue.ids
-    return ids.to_numpy() if pa.types.is_integer(ids.type) else np.array(ids.to_pylist(), np.str_)
+    return ids.to_numpy() if pa.types.is_integer(ids.type) else np.array(ids.to_pylist(), object)

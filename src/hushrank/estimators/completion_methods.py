@@ -113,8 +113,8 @@ class CatalogueParam(Param):
 
     def to_json(self, value: Any) -> Any:
         """A count, or the ids as a list."""
-        if value is None or isinstance(value, int):
-            return value
+        if value is None or isinstance(value, int | np.integer):
+            return value if value is None else int(value)
         return (value if isinstance(value, Catalogue) else Catalogue(value)).ids.to_pylist()
 
     def wrong_values(self) -> Iterator[Any]:

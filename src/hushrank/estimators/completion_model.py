@@ -60,6 +60,13 @@ class CompletionModel:
         fold_in_users(block.indptr, block.items, block.values, self.base, W, prior, Z)
         return Z
 
+    def at(self, items: NDArray[np.int64]) -> "CompletionModel":
+        """The parameters of some items alone, for their scores."""
+        base, features, factors, counts = (
+            part[items] for part in (self.base, self.features, self.factors, self.counts)
+        )
+        return CompletionModel(base, features, factors, self.ridge, counts, self.unobserved)
+
     def scores(self, coefficients: FloatArray) -> FloatArray:
         """Predictions for all items, a row for each row of coefficients."""
         with one_blas_thread():

@@ -92,14 +92,14 @@ class FactoredGradient:
 
     supports_implicit: ClassVar[bool] = False
     _params: ClassVar[dict[str, Param]] = {
-        "steps": Param(int, minimum=1),
-        "step_size": Param(float, above=0),
-        "user_norm": Param(float, above=0),
-        "item_norm": Param(float, above=0),
-        "residual_norm": Param(float, above=0),
-        "balance_share": Param(float, above=0, below=1),
+        "steps": Param(int, minimum=1, maximum=1000),
+        "step_size": Param(float, above=1e-6, below=1e6),
+        "user_norm": Param(float, above=1e-6, below=1e6),
+        "item_norm": Param(float, above=1e-6, below=1e6),
+        "residual_norm": Param(float, above=1e-6, below=1e6),
+        "balance_share": Param(float, above=1e-4, below=1 - 1e-4),
         "start": Param(words=("private", "random")),
-        "start_share": Param(float, above=0, below=1),
+        "start_share": Param(float, above=1e-4, below=1 - 1e-4),
         "user_solve": Param(words=("gradient", "ridge")),
     }
 

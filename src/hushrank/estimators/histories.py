@@ -23,7 +23,7 @@ from hushrank.engine.tables import is_table, to_block
 from hushrank.exceptions import InvalidParameter
 
 Range = tuple[float, float]
-FORMS = "a dict of ratings by item, a pair (items, ratings), a table with columns item and rating, or a matrix"
+FORMS = "a dict of ratings by item, a tuple (items, ratings), a table with columns item and rating, or a matrix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.flo
     ratings: Any
     if isinstance(own, Mapping):
         items, ratings = list(own), list(own.values())
-    elif isinstance(own, list | tuple) and len(own) == 2 and not isinstance(own[0], int | str | np.integer):
+    elif isinstance(own, tuple) and len(own) == 2 and not isinstance(own[0], int | str | np.integer):
         items, ratings = own
     elif is_implicit and isinstance(own, list | tuple | np.ndarray | pa.Array):
         items, ratings = own, np.ones(len(own))

@@ -62,7 +62,7 @@ class Recommender:
 
         Parameters
         ----------
-        own_ratings : dict of ratings by item id, pair (items, ratings), table, or matrix of several users
+        own_ratings : dict of ratings by item id, tuple (items, ratings), table, or matrix of several users
             A table has the columns item and rating (implicit feedback: item), and user if it is about several users.
             Unknown items are ignored with a warning, ratings are clipped to the range.
 
@@ -82,13 +82,15 @@ class Recommender:
         """
         model, histories = self._model(), self._histories(own_ratings)
         chosen = np.arange(len(self.items_)) if items is None else self._positions(items)
-        predicted = self._to_ratings(model.scores(model.fold_in(histories.block))[:, chosen])
+        coefficients = model.fold_in(histories.block)  # with all items, then scored with those asked for
+        predicted = self._to_ratings(model.at(chosen).scores(coefficients))
         return predicted[0] if histories.is_single else predicted
 
     def recommend(self, own_ratings: Any, n: int = 10, exclude_seen: bool = True) -> Recommendations:
         """The `n` items with the highest predictions, without those rated already unless asked for.
 
-        Where a user has seen so many items that fewer than `n` are left, the last places have score -inf.
+        Where a user has seen so many items that fewer than `n` are left, one person gets fewer; in a table of several
+        users the last places of such a user hold items that were seen, with score -inf.
         """
         model, histories = self._model(), self._histories(own_ratings)
         n = min(self._check_n(n), len(self.items_))
@@ -105,7 +107,8 @@ class Recommender:
         values = self._clip(np.concatenate(scores)) if scores else np.empty((0, n))
         items = self.items_[positions]
         if histories.is_single:
-            return Recommendations(items[0], values[0])
+            left = ~np.isneginf(values[0])
+            return Recommendations(items[0][left], values[0][left])
         return Recommendations(items, values, histories.users)
 
     def similar_items(self, item: Any, n: int = 10) -> Recommendations:
@@ -139,7 +142,7 @@ class Recommender:
             )
         known = IdTable()
         known.add(histories.users)
-        codes, positions = known.find(users), find_items(items, Catalogue(self.items_), owner, "pairs")
+        codes, positions = known.find(users), find_items(items, self._catalogue(), owner, "pairs")
         typical = model.counts / model.counts.sum()
         W, base = np.vstack([model.W, typical @ model.W]), np.append(model.base, typical @ model.base)
         Z = np.vstack([model.fold_in(histories.block), np.zeros(W.shape[1])])  # the last row: nothing is known
@@ -157,12 +160,15 @@ class Recommender:
         base = self._from_ratings(self.item_means_)
         return CompletionModel(base, self.item_features_, self.item_factors_, self.ridge_, self.item_counts_, weight)
 
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.items_.tolist() if self.items_.dtype == object else self.items_)
+
     def _histories(self, own_ratings: Any) -> Any:
         limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)
-        return read_histories(own_ratings, Catalogue(self.items_), limits, type(self).__name__)
+        return read_histories(own_ratings, self._catalogue(), limits, type(self).__name__)
 
     def _positions(self, items: Any) -> NDArray[np.int64]:
-        positions = find_items(items, Catalogue(self.items_), type(self).__name__, "items")
+        positions = find_items(items, self._catalogue(), type(self).__name__, "items")
         if (positions < 0).any():
             n_unknown = int((positions < 0).sum())
             raise InvalidParameter(type(self).__name__, "items", "items of the catalogue", f"{n_unknown} others")

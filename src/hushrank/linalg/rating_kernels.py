@@ -168,7 +168,7 @@ def add_moments(
             G[0, a] = z[a] * z[a]
             G[0, k + 1 + a] = max(1.0 - ridge * P[a, a], 0.0)
             freedom -= ridge * P[a, a]
-        G[0, k] = squares / (ridge * n)
+        G[0, k] = max(squares / (ridge * n), 0.0)
         G[0, 2 * k + 1] = max(len(own) - freedom, 0.0) / n
         add_contribution(G, 1, row, norm_bound, limit, total)
 
@@ -204,7 +204,7 @@ def add_noise_levels(
             squares += e[t] * e[t]
         for a in range(k):
             free += ridge * P[a, a]
-        G[0, 0] = squares / (ridge * n_expected)
+        G[0, 0] = max(squares / (ridge * n_expected), 0.0)
         G[0, 1] = max(free, 0.0) / n_expected
         add_contribution(G, 1, row, norm_bound, limit, total)
 

@@ -217,7 +217,7 @@ def _costs(results: Results) -> list[Markup]:
         ),
         paragraph(
             "The forecast needs no data, so it stands for rating data of usual kinds, from hard to easy ones. "
-            "These made-up ratings are easier still to predict once there is budget for their factors.",
+            "It counts what noise costs the item means, and not what it costs the factors.",
         ),
     ]
 
