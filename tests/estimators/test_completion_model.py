@@ -61,7 +61,7 @@ def test_the_regression_has_the_columns_of_the_model():
     assert np.array_equal(model.regression.W, model.W)
 
 
-def test_scores_of_some_items_are_those_of_all(model, people):
-    chosen = np.array([4, 0])
-    Z = model.fold_in(people)
+def test_scores_of_some_items_are_those_of_all():
+    model, chosen = some_model(), np.array([4, 0])
+    Z = model.fold_in(block_of(PEOPLE))
     assert np.allclose(model.at(chosen).scores(Z), model.scores(Z)[:, chosen], rtol=0, atol=1e-12)

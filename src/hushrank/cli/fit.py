@@ -74,9 +74,7 @@ def learn(
     if out is not None:
         check_writable(out)
         if any(_is_inside(out, Path(kept)) for kept in (*inputs, *((ledger_address,) if ledger_address else ()))):
-            raise click.UsageError(
-                f"--out {out} would overwrite the data or the ledger, or lie among the data: choose another place."
-            )
+            raise click.UsageError(f"--out {out} would overwrite the data or the ledger, or lie among the data.")
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
