@@ -132,7 +132,8 @@ def _completion(recorded: list[dict[str, Any]], noise: float) -> Figure:
             axes.set(xscale="log", yscale="linear" if noise else "log", title=f"m = {m}, {start}")
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
-    figure.supxlabel("epsilon (replace one user)")
+    for axes in panels[-1]:
+        axes.set_xlabel("epsilon (replace one user)")
     figure.supylabel("root mean squared error, unobserved entries")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
@@ -149,8 +150,9 @@ def completion_rank(recorded: list[dict[str, Any]]) -> Figure:
                 color, marker, line = COMPLETION_LOOKS[label]
                 look = {"color": color, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.4}
                 axes.plot(series["rank"], np.sqrt(series["mean"]), label=label, **look)
-        axes.set(title=f"m = {m}, epsilon = {epsilon:g}", xlabel="rank of the matrix", ylim=(0.0, None))
+        axes.set(title=f"m = {m}, epsilon = {epsilon:g}", xlabel="rank of the matrix")
     panels[0].set_ylabel("root mean squared error")
+    panels[0].set_ylim(bottom=0.0)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 

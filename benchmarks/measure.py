@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Mapping  # noqa: E402
 
 Call = Callable[[], object]
 
+RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
+
 
 def median_seconds(calls: Mapping[str, Call], repetitions: int) -> dict[str, float]:
     """Median CPU seconds of each call, taken in turn so that a slow spell of the machine hits all of them."""
@@ -57,6 +59,15 @@ def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
         f"|{'---|' * len(names)}",
         *(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows),
     ]
+
+
+def replace_section(title: str, command: str, lines: Iterable[str]) -> None:
+    """Put a section into RESULTS.md, in the place of an older one or at the end."""
+    text, heading = RESULTS.read_text(), f"## {title}\n"
+    before, _, rest = text.partition(heading)
+    _, found, after = rest.partition("\n## ")
+    section = "\n".join((heading, f"`{command}`", "", *lines, ""))
+    RESULTS.write_text(f"{before.rstrip()}\n\n{section}{found}{after}")
 
 
 def versions() -> str:

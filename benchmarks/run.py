@@ -1,10 +1,10 @@
-"""Run every benchmark and write benchmarks/RESULTS.md; `make bench` calls this."""
+"""Run every benchmark and write benchmarks/RESULTS.md, of which only the section of `make bench-scale` is kept."""
 
 import importlib
-import pathlib
 import time
 
-from measure import versions
+import bench_scale
+from measure import RESULTS, versions
 
 NAMES = (
     "bench_noise",
@@ -29,7 +29,8 @@ def main() -> None:
         result = module.run()
         print("\n".join(result), f"\n{time.perf_counter() - start:.0f} s", flush=True)
         lines += [f"## {module.TITLE}", "", f"`python benchmarks/{name}.py`", "", *result, ""]
-    pathlib.Path(__file__).with_name("RESULTS.md").write_text("\n".join(lines))
+    kept = RESULTS.read_text().partition(f"## {bench_scale.TITLE}\n") if RESULTS.exists() else ("", "", "")
+    RESULTS.write_text("\n".join(lines) + (f"\n{kept[1]}{kept[2]}" if kept[1] else ""))
 
 
 if __name__ == "__main__":
