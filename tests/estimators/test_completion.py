@@ -223,7 +223,7 @@ READ = read_ratings(np.ones((4, 5)), owner="A", rating_range=(1, 5))
         ({}, TABLE[["item", "rating"]], r"^X .* must be .*user"),
         ({}, TABLE.rename(columns={"item": "movie"}), r"^X .* must be .*item"),
         ({}, TABLE.assign(user=np.array([1, "a", 2], object)), r"^X .* must be"),
-        ({}, TABLE.astype({"rating": str}), r"^X .* must be .*real numbers in the column rating"),
+        ({}, TABLE.astype({"rating": "string"}), r"^X .* must be .*real numbers in the column rating"),
         ({}, np.ones((3, 3), object), r"^X .* must be"),
         ({}, np.ones((3, 3), complex), r"^X "),
         ({}, np.ones(3), r"^X .* must be"),

@@ -20,7 +20,8 @@ RATINGS = synthetic_ratings(400, N_ITEMS, seed=3, ratings_per_user=15, rank=2)
 
 
 def with_names(ratings):
-    return pd.DataFrame({"user": ratings.users, "item": [NAMES[j] for j in ratings.items], "rating": ratings.ratings})
+    items = pd.array([NAMES[j] for j in ratings.items], "string")
+    return pd.DataFrame({"user": ratings.users, "item": items, "rating": ratings.ratings})
 
 
 @pytest.fixture(scope="module")

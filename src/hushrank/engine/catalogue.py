@@ -19,6 +19,7 @@ IntegerArray = NDArray[np.int64]
 
 _LARGEST_ID = 2**63 - 1
 _MOST_IDS = 2**31 - 1
+_COLUMNS = (np.ndarray, pa.Array, pa.ChunkedArray)
 
 
 class Catalogue:
@@ -45,8 +46,8 @@ class Catalogue:
                 requirement = f"a count >= 1 and <= {_MOST_IDS} or a sequence of ids"
                 raise InvalidParameter("Catalogue", "ids", requirement, ids)
             ids = np.arange(ids)
-        elif type(ids).__name__ in ("Index", "ArrowStringArray"):  # of pandas: an index, or unique()
-            ids = ids.tolist()
+        elif hasattr(ids, "tolist") and not isinstance(ids, _COLUMNS) and not is_into_series(ids):
+            ids = ids.tolist()  # what pandas makes of an index or of unique()
         array = to_ids(ids)
         if pa.types.is_null(array.type) or len(array) == 0:
             raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
