@@ -212,6 +212,7 @@ READ = read_ratings(np.ones((4, 5)), owner="A", rating_range=(1, 5))
         ({"unobserved_weight": 0.0}, TABLE, r"^unobserved_weight .* must be a finite float > 1e-09"),
         ({"n_users": 0}, TABLE, r"^n_users .* must be"),
         ({"n_users": 10**400}, TABLE, r"^n_users .* must be"),
+        ({"n_users": 3, "neighbors": "add_remove"}, TABLE, r"^n_users .* must be None under add_remove"),
         ({"epsilon": 1e-9, "delta": 1e-12}, TABLE, r"^epsilon .* so large that the noise multiplier"),
         ({"items": 3}, READ, r"^items .* must be the 5 ids"),
         ({"items": None, "rating_range": (0, 9)}, READ, r"^rating_range .* must be \(1.0, 5.0\)"),

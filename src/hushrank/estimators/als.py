@@ -166,10 +166,8 @@ def learn_als(
         Item factors for users whose own factor has the prior N(0, I).
     """
     options.check_size(releases.n_items, rank)
-    if start.factors.shape[1] not in (0, rank):
-        raise InvalidParameter(_OWNER, "start", f"a model without factors or with {rank}", start.factors.shape)
-    # A little less, so that the roundings of all parts never add up to more.
-    budget = (releases.left if share is None else share) * (1.0 - 2.0**-40)
+    start.check_start(rank, _OWNER)
+    budget = releases.spendable(share)
     V = start.factors
     if V.shape[1] == 0:
         V = scatter_normals(releases.n_items, rank) * math.sqrt(start.ridge / options.ridge)

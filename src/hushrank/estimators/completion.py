@@ -210,6 +210,9 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         if budget.is_pure:
             requirement = "> 0, because its sums over users have Gaussian noise (0 would need far more of it)"
             raise InvalidParameter(owner, "delta", requirement, self.delta)
+        if self.n_users is not None and budget.neighbors is Neighbors.ADD_REMOVE:
+            requirement = "None under add_remove, where the number of users is secret and a noisy one is released"
+            raise InvalidParameter(owner, "n_users", requirement, self.n_users)
         if not self._is_implicit:
             check_rating_range(self.rating_range, owner)
         elif not to_options(self.method).supports_implicit:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hushrank.engine.ratings import UserBlock
 from hushrank.estimators.user_sums import Regression
+from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.fold_in import fold_in_users
 from hushrank.linalg.threads import one_blas_thread
 
@@ -50,6 +51,11 @@ class CompletionModel:
     def regression(self) -> Regression:
         """What a user solves, where nothing unobserved counts."""
         return Regression(self.base, self.W, self.ridge)
+
+    def check_start(self, rank: int, owner: str) -> None:
+        """Refuse a model that a method of this rank cannot start from."""
+        if self.factors.shape[1] not in (0, rank):
+            raise InvalidParameter(owner, "start", f"a model without factors or with {rank}", self.factors.shape)
 
     def fold_in(self, block: UserBlock) -> FloatArray:
         """Coefficients of every user of a block; zeros for a user without ratings."""

@@ -174,10 +174,8 @@ def learn_factored_gradient(
         Item factors for users whose own factor has the prior N(0, I).
     """
     options.check_size(releases.n_items, rank)
-    if start.factors.shape[1] not in (0, rank):
-        raise InvalidParameter(_OWNER, "start", f"a model without factors or with {rank}", start.factors.shape)
-    # A little less, so that the roundings of all parts never add up to more.
-    budget = (releases.left if share is None else share) * (1.0 - 2.0**-40)
+    start.check_start(rank, _OWNER)
+    budget = releases.spendable(share)
     with one_blas_thread():
         density = _release_density(releases, DENSITY_SHARE * budget)
         V, spent = _find_start(releases, rank, start, options, density, (1.0 - DENSITY_SHARE) * budget)

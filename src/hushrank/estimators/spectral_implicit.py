@@ -14,7 +14,7 @@ from hushrank.estimators.completion_model import CompletionModel
 from hushrank.estimators.item_means import Activity, release_activity
 from hushrank.estimators.spectral_ratings import LearnFactors
 from hushrank.estimators.user_releases import UserReleases
-from hushrank.estimators.user_sums import Regression, RowState, SecondMomentOfUsers
+from hushrank.estimators.user_sums import Regression, RowState, SecondMomentOfUsers, most_counted, place_items
 from hushrank.linalg.hollow import top_hollow_eigenpairs
 
 _FEWEST_TOP_ITEMS = 100
@@ -31,9 +31,8 @@ def learn_implicit(releases: UserReleases, rank: int, top_items: int, unobserved
     activity = release_activity(releases, with_center=False)
     detectable = _TOP_ITEMS_PER_USER * releases.n_users * releases.mu * math.sqrt(releases.left)
     top = int(min(max(detectable, min(_FEWEST_TOP_ITEMS, n_items)), n_items, top_items))
-    chosen = np.sort(np.argsort(-activity.counts, kind="stable")[:top])
-    positions = np.full(n_items, -1, np.int32)
-    positions[chosen] = np.arange(top, dtype=np.int32)
+    chosen = most_counted(activity.counts, top)
+    positions = place_items(chosen, n_items)
     lattice = releases.gram_lattice(1.0)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
     rows = RowState(nothing, 0.0, np.ones(n_items), positions, lattice, is_stretched=True)

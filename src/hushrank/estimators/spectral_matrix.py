@@ -23,6 +23,8 @@ from hushrank.estimators.user_sums import (
     Shaping,
     StepState,
     count_norms,
+    most_counted,
+    place_items,
     sum_counts,
     sum_fractions,
     sum_gradients,
@@ -119,8 +121,7 @@ def _spectral_start(releases: UserReleases, entries: _Entries, rank: int, top_it
     """Factors from the second moment; none if no eigenvalue stands above the noise."""
     n_items, m, p = releases.n_items, releases.n_users, entries.share
     chosen = _chosen_items(releases, entries, top_items)
-    positions = np.full(n_items, -1, np.int32)
-    positions[chosen] = np.arange(len(chosen), dtype=np.int32)
+    positions = place_items(chosen, n_items)
     lattice = releases.gram_lattice(entries.row_norm, SPECTRAL_SHARE)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
     rows = RowState(nothing, 0.0, np.ones(n_items), positions, lattice, is_stretched=False)
@@ -148,7 +149,7 @@ def _chosen_items(releases: UserReleases, entries: _Entries, top_items: int) -> 
     norm = math.sqrt(max(n_items * entries.share, 1.0))
     lattice = releases.vector_lattice(norm, COUNTS_SHARE, nonnegative=True)
     counts = releases.release(releases.total(sum_counts, (n_items, lattice)), lattice)
-    return np.sort(np.argsort(-counts, kind="stable")[:top_items])
+    return most_counted(counts, top_items)
 
 
 def _regression(state: _State) -> Regression:

@@ -33,6 +33,8 @@ from hushrank.estimators.user_sums import (
     SecondMomentOfUsers,
     StepState,
     Variants,
+    most_counted,
+    place_items,
     sum_error_differences,
     sum_gradients,
     sum_moments,
@@ -136,9 +138,8 @@ def _learn_factors(releases: UserReleases, state: _State, means: Means, rank: in
 def _spectral_factors(releases: UserReleases, state: _State, rank: int, top: int) -> FloatArray:
     """Factors from the second moment of rows (residual + constant), which sees who rates what as well as how."""
     activity, n_items = state.activity, releases.n_items
-    chosen = np.sort(np.argsort(-activity.counts, kind="stable")[:top])
-    positions = np.full(n_items, -1, np.int32)
-    positions[chosen] = np.arange(top, dtype=np.int32)
+    chosen = most_counted(activity.counts, top)
+    positions = place_items(chosen, n_items)
     popularity = np.maximum(activity.counts, 1.0) / max(float(activity.counts.max()), 1.0)
     shape = popularity**-_ROW_POWER
     lattice = releases.gram_lattice(1.0, SPECTRAL_SHARE)

@@ -75,6 +75,10 @@ class UserReleases:
         """Fraction of the whole mu^2 that is left."""
         return float(self._filter.left / self._filter.total)
 
+    def spendable(self, share: float | None) -> float:
+        """A share, by default all that is left, less so much that the roundings of its parts never add up to more."""
+        return (self.left if share is None else share) * (1.0 - 2.0**-40)
+
     def vector_lattice(
         self, norm: float, fraction: float | None = None, *, nonnegative: bool = False
     ) -> GaussianLattice:

@@ -201,6 +201,18 @@ class RowState:
         return int(self.positions.max()) + 1
 
 
+def most_counted(counts: FloatArray, n_items: int) -> NDArray[np.int64]:
+    """The `n_items` items with the largest counts, in the order of the catalogue."""
+    return np.sort(np.argsort(-counts, kind="stable")[:n_items])
+
+
+def place_items(chosen: NDArray[np.int64], n_items: int) -> NDArray[np.int32]:
+    """Rows of a second moment of the chosen items alone: a position for each of them, -1 for the others."""
+    positions = np.full(n_items, -1, np.int32)
+    positions[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return positions
+
+
 class SecondMomentOfUsers:
     """Sum of y y^T above the diagonal over integer rows y; one matrix for all threads."""
 
