@@ -82,7 +82,7 @@ def test_what_is_not_known_is_ignored_with_one_line(folder, model, capsys):
     printed = capsys.readouterr()
     expected = model.recommend({3: 5.0}, n=10, exclude_seen=True)
     assert json.loads(printed.out)["recommendations"][0]["items"] == expected.items.tolist()
-    assert printed.err == "hushrank: 2 ratings of items outside the catalogue of PrivateCompletion are ignored.\n"
+    assert printed.err == "hushrank: ratings of items outside the catalogue of PrivateCompletion are ignored.\n"
 
 
 def test_a_model_of_implicit_feedback_needs_no_ratings(folder):

@@ -14,7 +14,7 @@ from hushrank.engine.blocks import MAX_BLOCK_ROWS, read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.rows import MAX_BLOCK_BYTES
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.lattice import integer_gram, integer_gram_complex, integer_sum
+from hushrank.linalg.lattice import integer_gram, integer_gram_complex, integer_sum_l1
 
 NAMES = ["a", "b", "c"]
 LATTICE = (2.0, 4**18)
@@ -32,7 +32,7 @@ def sample(n=300):
 
 
 def gram_and_count(block, lattice):
-    return integer_gram(block, *lattice), integer_sum(np.ones((len(block), 1)), 1.0, 1)
+    return integer_gram(block, *lattice), integer_sum_l1(np.ones((len(block), 1)), 1.0, 1)
 
 
 def parquet_folder(X, folder):

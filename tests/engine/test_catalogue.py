@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hushrank.engine.catalogue import Catalogue
 from hushrank.exceptions import InvalidParameter
 
-INTS, WORDS = [30, -10, 2**40], ["tea", "", "jam ä"]
+INTS, WORDS = [30, -10, 2**40], ["tea", "rye", "jam ä"]
 
 INT_FORMS = {
     "list": lambda ids: ids,
@@ -55,7 +55,7 @@ def test_words_of_every_form(form):
     convert = WORD_FORMS[form]
     catalogue = Catalogue(convert(WORDS))
     assert catalogue == Catalogue(WORDS) and catalogue.ids.to_pylist() == WORDS
-    found = catalogue.positions(convert(["jam ä", "oil", "tea", ""]))
+    found = catalogue.positions(convert(["jam ä", "oil", "tea", "rye"]))
     assert found.dtype == np.int64 and found.tolist() == [2, -1, 0, 1]
 
 
@@ -66,8 +66,30 @@ def test_narrow_and_unsigned_integers(dtype):
 
 def test_unsigned_ids_beyond_int64_are_unknown_not_negative():
     assert Catalogue([-1, 3]).positions(np.array([2**64 - 1, 3], np.uint64)).tolist() == [-1, 1]
-    with pytest.raises(InvalidParameter, match="ids that are set and fit int64; got '1 others'"):
-        Catalogue(np.array([2**64 - 1, 3], np.uint64))
+    assert Catalogue(np.array([4, 3], np.uint64)).ids.type == pa.int64()
+
+
+def test_unsigned_ids_beyond_int64_have_positions():
+    ids = [2**64 - 1, 3, 2**63]
+    for catalogue in (Catalogue(np.array(ids, np.uint64)), Catalogue(ids)):
+        assert catalogue.kind == "int" and catalogue.ids.to_pylist() == ids
+        assert catalogue.positions(np.array([3, 2**63, 2**64 - 1, 7], np.uint64)).tolist() == [1, 2, 0, -1]
+        assert catalogue.positions([3, -1]).tolist() == [1, -1]  # 2^64 - 1 and -1 have the same bits
+        texts = pa.array([b"18446744073709551615", b"03", b"-1", b"x"], pa.large_binary())
+        assert catalogue.positions_of_texts(texts).tolist() == [0, 1, -1, -1]
+    assert pickle.loads(pickle.dumps(catalogue)) == catalogue
+
+
+def test_written_ids_are_found_in_their_canonical_form():
+    good = {b"7": 0, b"+7": 0, b"007": 0, b"7.0": 0, b"-3": 1, b"9223372036854775807": 2, b"0" * 5000 + b"7": 0}
+    bad = [b"", b"7.5", b"0x7", b"1_0", b"--3", b"+", b"9223372036854775808", b"9" * 5000, b"x", b"\xff", b"\xb2", None]
+    texts = pa.array([*good, *bad, b"8"], pa.large_binary())
+    found = Catalogue([7, -3, 2**63 - 1]).positions_of_texts(texts)
+    assert found.dtype == np.int64 and found.tolist() == [*good.values(), *[-1] * len(bad), -1]
+    words = Catalogue(["tea", "\xe9", "007"])
+    texts = pa.array([b"tea", "\xe9".encode(), b"\xe9", b"", b"7", b"+07.", b" tea", b"Tea"], pa.large_binary())
+    assert words.positions_of_texts(texts).tolist() == [0, 1, -1, -1, 2, 2, 0, -1]
+    assert words.positions(["7", "07", " tea "]).tolist() == [2, 2, 0] and words.ids.to_pylist()[2] == "007"
 
 
 def test_nulls_are_unknown():
@@ -136,8 +158,10 @@ def test_other_types_are_refused(ids, message):
     [
         ([], "at least one id; got '0 ids, none of them set'"),
         ([None], "at least one id; got '1 ids, none of them set'"),
-        ([1, None], "ids that are set and fit int64; got '1 others'"),
-        ([1, 2, 1, 1], "different ids; got '2 repeated'"),
+        ([1, None], "ids that are set and not empty; got '1 others'"),
+        (["a", "", " "], "ids that are set and not empty; got '2 others'"),
+        ([1, 2, 1, 1], r"different ids \(7, 07 and 7.0 are one\); got '2 repeated'"),
+        (["7", "07", "x", "7.0"], r"different ids \(7, 07 and 7.0 are one\); got '2 repeated'"),
         (0, "a count >= 1 and <= 2147483647 or a sequence of ids; got 0"),
         (-3, "a count >= 1 and <= 2147483647 or a sequence of ids; got -3"),
         (True, "int64 or str ids in a list, array or column; got 'bool'"),

@@ -1,17 +1,16 @@
-"""CSV: a line is a row whatever it holds, a cell is a number or NaN, and no line changes another."""
+"""The reader of CSV files: records and fields as pandas reads them, and malformed ones reach no further than stated."""
 
-import math
+import io
 
-import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushrank.engine import delimited
-from hushrank.engine.delimited import CsvRows
+from hushrank.engine.delimited import DelimitedText
 from hushrank.exceptions import InvalidParameter
-
-NAN = math.nan
 
 
 @pytest.fixture(scope="module")
@@ -19,139 +18,201 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("csv")
 
 
-def rows_of(folder, content, columns=None):
+def text_of(folder, content):
     path = folder / "x.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return CsvRows(path, "PCA", columns)
+    return DelimitedText(path, "PCA")
 
 
-def joined(rows, max_rows=8192):
-    blocks = list(rows.blocks(max_rows))
-    assert all(block.dtype == np.float64 and len(block) <= max_rows for block in blocks)
-    return np.vstack([np.empty((0, rows.n_features)), *blocks])
+def records_of(folder, content, names=None):
+    """All records as tuples of bytes, None for one that cannot be read."""
+    text = text_of(folder, content)
+    positions = [text.names.index(name) for name in names or text.names]
+    found = []
+    for fields in text.fields(positions):
+        columns = [fields.column(j) for j in range(len(positions))]
+        assert all(column.type == pa.large_binary() and len(column) == len(fields) for column in columns)
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        found += [None if None in row else row for row in rows]
+    return found
 
 
-def as_rows(X):
-    """Rows in an order of their own: quoted and ragged lines may come after the others."""
-    return sorted((tuple(None if v != v else float(v) for v in row) for row in X), key=repr)
+def test_fields_are_chosen_by_name(folder):
+    content = "item, rating ,user\n7,5,ann\n8,4,bob\r\n9,3,eve"
+    assert records_of(folder, content, ["user", "item"]) == [(b"ann", b"7"), (b"bob", b"8"), (b"eve", b"9")]
+    assert records_of(folder, content, ["rating"]) == [(b"5",), (b"4",), (b"3",)]
+    assert records_of(folder, "a,b\n") == records_of(folder, "a,b") == []
 
 
-def test_plain_numbers(folder):
-    rows = rows_of(folder, "a,b\n1,0.5\n-2e3,+7\r\n3,.25")
-    assert (rows.n_samples, rows.n_features, rows.columns, rows.can_repeat) == (None, 2, ("a", "b"), True)
-    for max_rows in (1, 2, 8192):
-        assert joined(rows, max_rows).tolist() == [[1, 0.5], [-2000, 7], [3, 0.25]]
-
-
-def test_columns_are_chosen_and_ordered(folder):
-    content = 'a,name,b\n1,"Ann, of 7",2\n3,Bob,4\n'
-    assert as_rows(joined(rows_of(folder, content, ["b", "a"]))) == [(2, 1), (4, 3)]
-
-
-CELLS = {
-    "": NAN,
-    " ": NAN,
-    "NA": NAN,
-    "null": NAN,
-    "nan": NAN,
-    "x": NAN,
-    "0x10": NAN,
-    "1 2": NAN,
-    "--1": NAN,
-    " 1.5 ": 1.5,
-    "inf": math.inf,
-    "-Infinity": -math.inf,
-    "1e999": math.inf,
-    "1e-999": 0.0,
-    "0.1": 0.1,
-    "123456789012345678901234567890": 123456789012345678901234567890.0,
-    '"2.5"': 2.5,
-    '"2.5': 2.5,
-    '2"5': NAN,
-    '""': NAN,
-    "\x00": NAN,
-    "\xe9t\xe9": NAN,
+FIELDS = {
+    b"ann": b"ann",
+    b" ann\t": b"ann",
+    b"a  b": b"a  b",
+    b"": b"",
+    b"\r": b"",
+    b"a\rb": b"a\rb",
+    b'"a,b"': b"a,b",
+    b'"a\nb"': b"a\nb",
+    b'"a\r\n7,8\r\n"': b"a\r\n7,8",
+    b'" ann "': b"ann",
+    b' "ann" ': b"ann",
+    b'a"b': b'a"b',
+    b'a"b"': b'a"b"',
+    b'"a""b"': b'a"b',
+    b'"""a"""': b'"a"',
+    b'""""': b'"',
+    b'""': b"",
+    "\xe9".encode(): "\xe9".encode(),
+    b"\xff\xfe": b"\xff\xfe",
+    b'"\xff"': b"\xff",
+    b"\x00": b"\x00",
+    b"\xef\xbb\xbfann": b"\xef\xbb\xbfann",
 }
 
 
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-def test_a_cell_is_a_number_or_nan_and_its_neighbors_stay(folder, cell, encoding):
-    X = joined(rows_of(folder, f"a,b\n4,5\n6,{cell}\n0.1,7".encode(encoding)))
-    assert np.array_equal(sorted(map(tuple, X)), [(0.1, 7), (4, 5), (6, CELLS[cell])], equal_nan=True)
+@pytest.mark.parametrize("field", FIELDS, ids=repr)
+@pytest.mark.parametrize("chunk", [1, 3, 2**22])
+def test_a_field_keeps_its_bytes_and_its_neighbors_stay(folder, monkeypatch, field, chunk):
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", chunk)
+    content = b"user,item\nx,1\n" + field + b",2\ny," + field + b"\nz,3\n"
+    assert records_of(folder, content) == [(b"x", b"1"), (FIELDS[field], b"2"), (b"y", FIELDS[field]), (b"z", b"3")]
 
 
-RAGGED = ["1", "1,2,3", "", '"', '"1,2', ",,,,", '"a', "1;2", "\t", "\r", "1,2\r3,4\r5,6"]
+UNREADABLE = {
+    "one field": b"1",
+    "three fields": b"1,2,3",
+    "an empty line": b"",
+    "a carriage return": b"\r",
+    "an open quote": b'1,"2',
+    "an open quote with more": b'"1,2',
+    "text after a quote": b'"1"x,2',
+    "quotes that are not doubled": b'1,"he said "no" to it"',
+    "a quoted line break and three fields": b'1,"a\nb",3',
+    "semicolons": b"1;2",
+}
 
 
-@pytest.mark.parametrize("line", RAGGED)
-def test_a_line_with_the_wrong_number_of_fields_is_one_row_of_nan(folder, line):
-    X = joined(rows_of(folder, f"a,b\n1,2\n{line}\n3,4\n"))
-    assert as_rows(X) == as_rows([[1, 2], [3, 4], [NAN, NAN]])
+@pytest.mark.parametrize("line", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("after", [b"3,4", b'3,"4"', b'"3","4"', b'3,"4\n5"', b'3,""', b'"",4'])
+@pytest.mark.parametrize("chunk", [5, 2**22])
+def test_an_unreadable_record_is_one_record_and_its_neighbors_stay(folder, monkeypatch, line, after, chunk):
+    """An open quote would swallow what follows; it ends with its line because a quote must be followed by a comma."""
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", chunk)
+    [expected] = records_of(folder, b"a,b\n" + after + b"\n")
+    assert records_of(folder, b"a,b\n1,2\n" + line + b"\n" + after + b"\n5,6\n") == [
+        (b"1", b"2"), None, expected, (b"5", b"6"),
+    ]  # fmt: skip
 
 
-def test_a_type_that_changes_late_does_not_stop_the_reading(folder, monkeypatch):
-    monkeypatch.setattr(delimited, "CHUNK_BYTES", 64)
-    lines = ["1,2"] * 500 + ["word,2"] + ["1,2"] * 500 + ["1,2,3", '"5",6'] + ["1,2"] * 10
-    X = joined(rows_of(folder, "\n".join(["a,b", *lines])))
-    assert len(X) == 1013 and np.isnan(X[:, 0]).sum() == 2 and np.isnan(X[:, 1]).sum() == 1
-    assert np.nansum(X[:, 0]) == 1015 and np.nansum(X[:, 1]) == 2 * 1011 + 6
+def test_an_open_quote_reaches_at_most_to_the_next_quote(folder):
+    """What a malformed file means: the record ends with its line unless a later quote happens to close the field."""
+    assert records_of(folder, b'a,b\n1,"2\n3,4\n5,6\n') == [None, (b"3", b"4"), (b"5", b"6")]
+    assert records_of(folder, b'a,b\n1,"2\n3,""\n5,6\n') == [None, (b"3", b""), (b"5", b"6")]
+    assert records_of(folder, b'a,b\n1,"2\n3,4"\n5,6\n') == [(b"1", b"2\n3,4"), (b"5", b"6")]
 
 
-def test_a_line_beyond_the_limit_is_one_row_of_nan(folder, monkeypatch):
-    monkeypatch.setattr(delimited, "CHUNK_BYTES", 16)
-    monkeypatch.setattr(delimited, "LONGEST_LINE", 40)
-    longest = "1," + "0" * 36 + "2"  # with its newline 40 bytes
-    for before in range(17):  # wherever the chunks end
-        lines = ["9,9"] * before + ["3,4", longest, longest + "0", "7" * 500, "5,6"]
-        X = joined(rows_of(folder, "\n".join(["a,b", *lines, ""])))
-        expected = [(3, 4), (1, 2), (5, 6), (None, None), (None, None)] + [(9, 9)] * before
-        assert as_rows(X) == sorted(expected, key=repr)
+@pytest.mark.parametrize("chunk", [1, 7, 16, 1000])
+def test_records_beyond_the_limit_are_one_unreadable_record(folder, monkeypatch, chunk):
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(delimited, "LONGEST_RECORD", 40)
+    longest = "1," + "0" * 37 + "2"
+    overlong = [longest + "0", "7" * 500, '1,"' + "x\n3,4\n" * 50 + '"', '1,"' + 'a""\n' * 50 + '"', "1,2," + "x" * 90]
+    for line in overlong:
+        for before in range(9):  # wherever the chunks end
+            lines = ["9,9"] * before + ["3,4", longest, line, "5,6"]
+            found = records_of(folder, "\n".join(["a,b", *lines, ""]))
+            assert found[before:] == [(b"3", b"4"), (b"1", b"0" * 37 + b"2"), None, (b"5", b"6")]
+    assert records_of(folder, "a,b\n3,4\n" + overlong[2]) == [(b"3", b"4"), None]  # at the end of the file
+    malformed = 'a,b\n1,"' + "x\n3,4\n" * 20 + '"x,5\n6,7\n'
+    assert records_of(folder, malformed) == [None, *[(b"3", b"4"), None] * 19, (b"3", b"4"), None, (b"6", b"7")]
 
 
-any_line = st.binary(max_size=12) | st.text('0123456789.,+-eE"NAinf x_\r\t', max_size=16).map(str.encode)
+def pandas_records(content):
+    table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    return [tuple(field.strip(" \t\n\v\f\r").encode() for field in row) for row in table.itertuples(index=False)]
 
 
-@given(st.lists(any_line.map(lambda line: line.replace(b"\n", b"")), max_size=12))
-@example([b"\xef\xbb\xbf1,2", b"3,4"])
-@example([b"3,4", b"\xef\xbb\xbf1,2"])
-@example([b"1\r2,3", b"\r", b"\r\r"])
-@example([b'"', b'"'])
-@example([b"nan(7),1", b"1_0,2", b"\x00,\x00"])
-@settings(deadline=None, max_examples=100)
-def test_every_line_is_one_row_that_depends_on_nothing_else(tmp_path_factory, lines):
-    folder = tmp_path_factory.getbasetemp()
-    together = joined(rows_of(folder, b"a,b\n" + b"".join(line + b"\n" for line in lines)))
-    alone = [joined(rows_of(folder, b"a,b\n" + line + b"\n")) for line in lines]
-    assert len(together) == len(lines) and all(len(X) == 1 for X in alone)
-    assert as_rows(together) == as_rows(np.vstack([np.empty((0, 2)), *alone]))
+texts = st.text('0123456789.,+-eE"NA x_\n\t\r\xe9', max_size=12)
+
+
+@given(st.lists(st.tuples(texts, texts, texts), max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans())
+@example([("", "", ""), ("a\nb", 'c"d', "1,2")], "\n", False)
+@settings(deadline=None, max_examples=150)
+def test_well_formed_files_are_read_as_by_pandas(tmp_path_factory, rows, newline, quote_all):
+    content = written([("a", "b", "c"), *rows], newline, quote_all)
+    for chunk in (1, 13, 2**22):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delimited, "CHUNK_BYTES", chunk)
+            found = records_of(tmp_path_factory.getbasetemp(), content)
+        assert found == pandas_records(content) and len(found) == len(rows)
+
+
+def written(rows, newline, quote_all):
+    """Records as RFC 4180 has them: fields with a comma, a quote or a line break are quoted, quotes doubled."""
+
+    def field(text):
+        is_quoted = quote_all or any(mark in text for mark in ',"\r\n') or (text == "")
+        return '"' + text.replace('"', '""') + '"' if is_quoted else text
+
+    return "".join(",".join(map(field, row)) + newline for row in rows).encode()
+
+
+any_line = st.binary(max_size=12) | st.text('0123,"x \r\xe9', max_size=12).map(str.encode)
+
+
+@given(st.lists(any_line, max_size=10), st.integers(1, 40))
+@settings(deadline=None, max_examples=150)
+def test_chunks_change_nothing_whatever_the_bytes(tmp_path_factory, lines, chunk):
+    folder, content = tmp_path_factory.getbasetemp(), b"a,b\n" + b"\n".join(lines)
+    expected = records_of(folder, content)
+    for longest in (2**24, 9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delimited, "LONGEST_RECORD", longest)
+            if longest == 9:
+                patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4))
+                expected = records_of(folder, content)
+            patch.setattr(delimited, "CHUNK_BYTES", chunk)
+            assert records_of(folder, content) == expected
 
 
 def test_lines_of_a_single_column(folder):
-    assert as_rows(joined(rows_of(folder, "a\n1\n\n2\n"))) == [(1.0,), (2.0,), (None,)]
-    assert joined(rows_of(folder, "a\n")).shape == joined(rows_of(folder, "a")).shape == (0, 1)
+    assert records_of(folder, "a\n1\n\n2\n") == [(b"1",), (b"",), (b"2",)]
+
+
+# Whole tables.
+
+
+def test_small_tables_are_read_whole(folder):
+    table = text_of(folder, 'a,b\n1,x\n\n"2\n3",y\r\n').read(["b", "a"])
+    assert {name: column.to_pylist() for name, column in table.items()} == {"b": [b"x", b"y"], "a": [b"1", b"2\n3"]}
+    assert text_of(folder, "a,b\n").read(["a"])["a"].to_pylist() == []
+    with pytest.raises(InvalidParameter, match="file of PCA must be a CSV file whose records have 2 fields") as refusal:
+        text_of(folder, "a,b\n1,2\n725\n").read(["a"])
+    assert "725" not in str(refusal.value)
 
 
 # Headers.
 
 
 def test_headers_may_be_quoted_and_marked(folder):
-    assert rows_of(folder, b'\xef\xbb\xbf"a", "b c"\r\n1,2\r\n').columns == ("a", "b c")
-    assert rows_of(folder, '"a,b",c\n1,2\n').columns == ("a,b", "c")
-    assert joined(rows_of(folder, ",a\n0,5\n1,6\n", ["a"])).tolist() == [[5], [6]]
+    assert text_of(folder, b'\xef\xbb\xbf"a", "b c"\r\n1,2\r\n').names == ["a", "b c"]
+    assert text_of(folder, '"a,b",c\n1,2\n').names == ["a,b", "c"]
+    assert records_of(folder, b'\xef\xbb\xbf"a\nx","b"\n1,2\n') == [(b"1", b"2")]
+    assert text_of(folder, b'"a\nx","b"\n1,2\n').names == ["a\nx", "b"]
 
 
 NUMBERS = "x.csv: a first line with numbers or missing values"
 REFUSED = [
     ("", "a CSV file with a header line; got 'x.csv: an empty first line'"),
     ("\n1,2\n", "a CSV file with a header line; got 'x.csv: an empty first line'"),
+    ('a,"725\n1,2\n', "a CSV file with a header line; got 'x.csv: an open quote'"),
+    ('a,"b"725\n1,2\n', "a CSV file with a header line; got 'x.csv: an open quote'"),
     *(
         (f"{line}\n1,2,3\n", f"a CSV file with a header line of names; got {NUMBERS!r}")
         for line in ("7.25,3,4", "725,NA,x", "a,725,b", "x,nan,y", "0,1,2", "x,inf,y", "a,1e5,725")
     ),
     ("a;b\n1;2\n", "a CSV file separated by commas; got 'x.csv: one column'"),
     ("a725,a725\n1,2\n", "a CSV file whose column names differ; got 'x.csv: two columns of one name'"),
-    (",a\n0,1\n", "a CSV file with a name for every column; got 'a column without a name'"),
     (b"\xff\xfea\x00\n", "a readable CSV file; got 'x.csv: damaged, or of another kind'"),
 ]
 
@@ -159,17 +220,12 @@ REFUSED = [
 @pytest.mark.parametrize(("content", "message"), REFUSED)
 def test_unsuitable_headers_are_refused_without_values(folder, content, message):
     with pytest.raises(InvalidParameter) as refusal:
-        rows_of(folder, content)
+        text_of(folder, content)
     assert str(refusal.value).rstrip(".") == f"X of PCA must be {message}" and "725" not in str(refusal.value)
 
 
-def test_a_missing_column_is_refused_by_name(folder):
-    with pytest.raises(InvalidParameter, match="with the column 'z'"):
-        rows_of(folder, "a,b\n", ["z"])
-
-
 def test_a_file_that_disappears_is_refused(folder):
-    rows = rows_of(folder, "a,b\n1,2\n")
+    text = text_of(folder, "a,b\n1,2\n")
     (folder / "x.csv").unlink()
     with pytest.raises(InvalidParameter, match=r"got 'x.csv: No such file or directory'"):
-        list(rows.blocks())
+        list(text.fields([0]))

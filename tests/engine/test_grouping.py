@@ -126,12 +126,19 @@ def test_values_are_in_the_unit_range_for_every_range(bounds, ratings):
         assert np.all(np.abs(found["value"]) <= 1) and np.all(np.diff(found["value"][-2:]) > 0)
 
 
+def test_arrays_of_different_lengths_are_refused():
+    """The compiled loop would read past the end of the shorter ones."""
+    users, items, ratings = np.zeros(3, np.int32), np.zeros(3, np.int64), np.zeros(3)
+    for arguments in ((users[:2], items, ratings), (users, items[:2], ratings), (users, items, ratings[:2])):
+        with pytest.raises(ValueError, match="as many items and ratings as users"):
+            scale_ratings(*arguments, (1, 5), Tally())
+
+
 def test_the_tally_is_one_line():
     tally = Tally(n_read=1234, n_without_user=1, n_unknown=2, n_not_finite=3, n_clipped=4, n_repeated=5)
-    assert tally.n_touched == 15 and Tally(n_read=9).n_touched == 0
     assert str(tally) == (
-        "1,234 ratings read: 3 not finite, 2 of unknown items and 1 without a user or not readable were ignored, "
-        "4 clipped to the range; 5 were repeated and count with others as one mean."
+        "Not private: 1,234 ratings read; 3 not finite, 2 of unknown items and 1 without a user or unreadable were "
+        "ignored, 4 clipped to the range; 5 were repeated and count with others as one mean."
     )
 
 

@@ -104,7 +104,7 @@ def test_nulls_are_ignored_row_by_row():
 def test_a_column_without_any_value_is_no_reason_to_refuse(name):
     columns = {"user": [1, 2], "item": [0, 1], "rating": [1.0, 5.0], name: pa.nulls(2)}
     found, tally = read_table(pa.table(columns), Catalogue(2))
-    assert found == ([] if name == "user" else [user(), user()]) and tally.n_touched == 2
+    assert found == ([] if name == "user" else [user(), user()]) and tally.n_read == 2
 
 
 def test_implicit_feedback_needs_no_ratings():
@@ -185,8 +185,8 @@ def test_bad_lines_of_a_csv_file_are_ignored_and_counted(tmp_path):
     content = 'item,user,rating\n0,7,5\n0,07,5\n1,7,x\n"1","7","3"\n\n1,7\n1,,3\nx,9,3\n1,7,3,3\n+1,8.0,4\n'
     (tmp_path / "x.csv").write_text(content)
     found, tally = read_file(tmp_path / "x.csv", Catalogue(2))
-    assert found == sorted([user(i0=1, i1=0), user(i0=1), user(), user(i1=0.5)])  # users are strings: 07 is not 7
-    assert tally == Tally(n_read=10, n_without_user=4, n_unknown=1, n_not_finite=1)
+    assert found == sorted([user(i0=1, i1=0), user(), user(i1=0.5)])  # 07 is user 7
+    assert tally == Tally(n_read=10, n_without_user=4, n_unknown=1, n_not_finite=1, n_repeated=1)
     (tmp_path / "y.csv").write_text("user,item\n7,1\n7,1\n")
     assert read_file(tmp_path / "y.csv", Catalogue(2), None) == ([user(i1=1)], Tally(n_read=2, n_repeated=1))
 

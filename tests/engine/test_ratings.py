@@ -177,20 +177,20 @@ ODD = {
 
 
 @pytest.mark.parametrize("count", ODD)
-def test_whatever_does_not_count_as_it_stands_is_a_warning(caplog, count):
-    assert logged(caplog, ratings_of(ODD[count])) == [("WARNING", str(grouping.Tally(n_read=2, **{count: 1})))]
+def test_whatever_does_not_count_as_it_stands_is_for_the_data_holder_alone(caplog, count):
+    assert logged(caplog, ratings_of(ODD[count])) == [("INFO", str(grouping.Tally(n_read=2, **{count: 1})))]
 
 
-def test_unknown_items_and_missing_users_are_warnings(caplog):
+def test_unknown_items_and_missing_users_are_for_the_data_holder_alone(caplog):
     table = pa.table({"user": [1, None], "item": [7, 0], "rating": [1, 1]})
     expected = grouping.Tally(n_read=2, n_without_user=1, n_unknown=1)
-    assert logged(caplog, ratings_of(table, items=2)) == [("WARNING", str(expected))]
+    assert logged(caplog, ratings_of(table, items=2)) == [("INFO", str(expected))]
 
 
 @pytest.mark.parametrize("data", [X, pa.table(COLUMNS)])
-def test_more_users_than_stated_are_a_warning_and_all_of_them_count(caplog, data):
+def test_more_users_than_stated_are_noted_and_all_of_them_count(caplog, data):
     ratings = ratings_of(data, items=3, n_users=2)
-    assert logged(caplog, ratings)[-1] == ("WARNING", "3 users found, more than n_users = 2; all were kept.")
+    assert logged(caplog, ratings)[-1] == ("INFO", "Not private: 3 users found, more than n_users = 2; all were kept.")
     assert all_users(ratings) == USERS and ratings.n_users == 2
     caplog.clear()
     assert not any("users found" in message for _, message in logged(caplog, ratings_of(data, items=3, n_users=3)))
@@ -215,7 +215,7 @@ def test_matrices_need_one_item_a_column():
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([1, 1], "different ids; got '1 repeated'"),
+        ([1, 1], "different ids (7, 07 and 7.0 are one); got '1 repeated'"),
         (0, "a count >= 1 and <= 2147483647 or a sequence of ids; got 0"),
     ],
 )

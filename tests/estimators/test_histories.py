@@ -1,4 +1,4 @@
-"""Own ratings in every form: the same block, unknown items with a warning, other things refused."""
+"""Own ratings in every form: the same block, users in their order, other things refused."""
 
 import re
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from hushrank.engine.catalogue import Catalogue
-from hushrank.estimators.histories import FORMS, find_items, read_histories, read_pairs
+from hushrank.engine.catalogue import Catalogue, bytes_as_text
+from hushrank.estimators.histories import FORMS, find_items, read_histories, read_pairs, to_array
 from hushrank.exceptions import InvalidParameter
 
 CATALOGUE, NAMED = Catalogue(6), Catalogue(["tea", "jam", "rye", "oil"])
@@ -61,18 +61,48 @@ def test_matrices_are_several_people_even_if_it_is_one(own):
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
-@pytest.mark.parametrize("ids", [[7, 3, 7, 5], ["g", "c", "g", "e"]])
-def test_tables_with_users_keep_the_order_in_which_they_appear(kind, ids):
-    with pytest.warns(UserWarning, match=r"^1 ratings of items outside the catalogue of Owner are ignored"):
+@pytest.mark.parametrize("ids", [[7, 3, 7, 5], ["g", "c", "g", "e"], [" 7", "x\0", " 7", "\u00e9"]])
+def test_tables_with_users_keep_the_order_in_which_they_appear(kind, ids, caplog):
+    with caplog.at_level("INFO", logger="hushrank"):
         histories = read(kind({"user": ids, "item": [0, 1, 2, 99], "rating": [1.0, 3.0, 5.0, 5.0]}))
     assert people_of(histories) == [{0: -1.0, 2: 1.0}, {1: 0.0}, {}]
-    assert histories.users.to_pylist() == [ids[0], ids[1], ids[3]] and not histories.is_single
+    assert histories.users.tolist() == [ids[0], ids[1], ids[3]] and not histories.is_single
+    assert dict(zip(histories.users, people_of(histories), strict=True))[ids[1]] == {1: 0.0}
+    [record] = caplog.records
+    assert record.levelname == "INFO" and record.message.startswith("Not private: 1 ratings of items outside")
 
 
-def test_rows_without_a_user_are_left_out():
-    table = pa.table({"user": [None, "a"], "item": [0, 1], "rating": [1.0, 1.0]})
-    histories = read(table)
-    assert people_of(histories) == [{1: -1.0}] and histories.users.to_pylist() == ["a"]
+def test_large_unsigned_users_keep_their_rows():
+    ids = np.array([2**64 - 1, 3, 2**63, 2**64 - 1], np.uint64)
+    histories = read(pa.table({"user": ids, "item": [0, 1, 2, 3], "rating": [1.0, 3.0, 5.0, 5.0]}))
+    assert people_of(histories) == [{0: -1.0, 3: 1.0}, {1: 0.0}, {2: 1.0}]
+    assert histories.users.tolist() == [2**64 - 1, 3, 2**63]
+
+
+def test_users_that_are_no_text_come_back_as_they_were():
+    ids = pd.Series(["\ud800", "a"], dtype="string[python]")
+    assert read(pd.DataFrame({"user": ids, "item": [0, 1], "rating": [1.0, 1.0]})).users.tolist() == ["\ud800", "a"]
+    assert to_array(bytes_as_text([b"\xff", b"b"])).tolist() == ["\udcff", "b"]
+
+
+@pytest.mark.parametrize("user", [None, "", " "])
+def test_a_row_without_a_user_is_refused_by_name(user):
+    table = pa.table({"user": pa.array([user, "a"], pa.string()), "item": [0, 1], "rating": [1.0, 1.0]})
+    with pytest.raises(InvalidParameter, match=r"^own_ratings of Owner must be a table with a user in every row; got"):
+        read(table)
+
+
+def test_two_spellings_of_one_user_are_refused():
+    """One of the two would look for an answer under the own spelling and find none."""
+    table = pa.table({"user": ["7", "07"], "item": [0, 1], "rating": [1.0, 1.0]})
+    with pytest.raises(
+        InvalidParameter, match=r"^own_ratings of Owner must be a table with one spelling of every user"
+    ):
+        read(table)
+
+
+def test_rows_of_a_matrix_are_numbered():
+    assert read(np.tile(ROW, (3, 1))).users.tolist() == [0, 1, 2] and read({4: 5.0}).users is None
 
 
 def test_ratings_are_clipped_repeated_ones_averaged_and_missing_ones_ignored():

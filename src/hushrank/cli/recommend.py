@@ -38,13 +38,14 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
       hushrank recommend model.hush --ratings mine.csv --n 5
     """
     from hushrank.cli.tables import read_own_ratings
+    from hushrank.engine.catalogue import to_ids
     from hushrank.estimators.completion import PrivateCompletion
 
     recommender = PrivateCompletion.load(model)
-    kind = "int" if recommender.items_.dtype.kind == "i" else "str"
+    item_type = to_ids(recommender.items_.tolist() if recommender.items_.dtype == object else recommender.items_).type
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        top = recommender.recommend(read_own_ratings(ratings, kind), n, exclude_seen=not include_seen)
+        top = recommender.recommend(read_own_ratings(ratings, item_type), n, exclude_seen=not include_seen)
     for warning in caught:
         click.echo(f"hushrank: {warning.message}", err=True)
     people = list(to_people(top))
@@ -58,7 +59,7 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
 
 def to_people(top: Any) -> Iterator[dict[str, Any]]:
     """One dict a person, safe for JSON; where fewer items than asked for are left, the lists are shorter."""
-    users = [None] if top.items.ndim == 1 else top.users.to_pylist()
+    users = [None] if top.items.ndim == 1 else top.users.tolist()
     for user, items, scores in zip(users, np.atleast_2d(top.items), np.atleast_2d(top.scores), strict=True):
         is_left = scores > -np.inf
         yield {"user": user, "items": items[is_left].tolist(), "scores": scores[is_left].tolist()}
@@ -67,10 +68,15 @@ def to_people(top: Any) -> Iterator[dict[str, Any]]:
 def to_table(person: dict[str, Any], score: str) -> Table:
     """Items of one person in their order."""
     whose = "you" if person["user"] is None else f"user {person['user']}"
-    table = Table(title=escape(f"for {whose}"), title_justify="left")
+    table = Table(title=_printable(f"for {whose}"), title_justify="left")
     table.add_column("", justify="right")
     table.add_column("item")
     table.add_column(score, justify="right")
     for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
-        table.add_row(str(i + 1), escape(str(item)), f"{value:.3f}")
+        table.add_row(str(i + 1), _printable(str(item)), f"{value:.3f}")
     return table
+
+
+def _printable(text: str) -> str:
+    """Text for a terminal: an id may hold bytes that are no characters."""
+    return escape(text.encode("utf-8", "backslashreplace").decode())

@@ -13,22 +13,23 @@ from narwhals.dependencies import is_into_series
 from numpy.typing import NDArray
 
 from hushrank.engine.identifiers import IdTable
+from hushrank.engine.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
 
 IntegerArray = NDArray[np.int64]
 
-_LARGEST_ID = 2**63 - 1
 _MOST_IDS = 2**31 - 1
 _COLUMNS = (np.ndarray, pa.Array, pa.ChunkedArray)
 
 
 class Catalogue:
-    """Public ids, int64 or str, each with its position.
+    """Public ids, int64, uint64 or str, each with its position.
 
     Parameters
     ----------
     ids : int or sequence of ids
         A count, which stands for the ids 0 to count - 1, or different ids as a list, an array or a column of a table.
+        Different means in their canonical form, by which they are looked up: "7" and "07" are one id.
 
     Examples
     --------
@@ -51,13 +52,16 @@ class Catalogue:
         array = to_ids(ids)
         if pa.types.is_null(array.type) or len(array) == 0:
             raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
-        if array.null_count:
-            raise InvalidParameter("Catalogue", "ids", "ids that are set and fit int64", f"{array.null_count} others")
+        if pa.types.is_uint64(array.type) and _to_integers(array, pa.int64()).null_count == array.null_count:
+            array = array.cast(pa.int64())
         self._ids = array
         self._table = IdTable()  # made once: Arrow would make its own anew for every block looked up
-        self._table.add(array)
+        n_unset = int((self._table.add(array) < 0).sum())
+        if n_unset:
+            raise InvalidParameter("Catalogue", "ids", "ids that are set and not empty", f"{n_unset} others")
         if len(self._table) < len(array):
-            raise InvalidParameter("Catalogue", "ids", "different ids", f"{len(array) - len(self._table)} repeated")
+            got = f"{len(array) - len(self._table)} repeated"
+            raise InvalidParameter("Catalogue", "ids", "different ids (7, 07 and 7.0 are one)", got)
 
     @property
     def ids(self) -> pa.Array:
@@ -80,9 +84,16 @@ class Catalogue:
         array = to_ids(ids)
         if pa.types.is_null(array.type):
             return np.full(len(array), -1)
-        if array.type != self._ids.type:
+        if pa.types.is_integer(array.type) != (self.kind == "int"):
             raise InvalidParameter("Catalogue", "ids", f"{self.kind} ids as in the catalogue", str(array.type))
+        if self.kind == "int":
+            array = _to_integers(array, self._ids.type)
         return self._table.find(array).astype(np.int64)
+
+    def positions_of_texts(self, texts: pa.Array) -> IntegerArray:
+        """Position of each id written in a large_binary array, -1 where it writes none of the catalogue."""
+        ids = to_integers(texts, self._ids.type) if self.kind == "int" else texts
+        return self._table.find(ids).astype(np.int64)
 
     @property
     def kind(self) -> str:
@@ -107,7 +118,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def to_ids(ids: Any) -> pa.Array:
-    """Ids as an int64 or large_string array; only the type of the column decides whether it is refused."""
+    """Ids as an int64, uint64 or large_string array; only the type of the column decides whether it is refused."""
     array = _as_array(ids)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -115,15 +126,22 @@ def to_ids(ids: Any) -> pa.Array:
         array = array.dictionary_decode()
     if pa.types.is_null(array.type):
         return array
-    if pa.types.is_uint64(array.type):  # ids beyond int64 belong to no catalogue
-        array = pc.if_else(pc.greater(array, pa.scalar(_LARGEST_ID, pa.uint64())), pa.scalar(None, pa.uint64()), array)
     if pa.types.is_integer(array.type):
-        return array.cast(pa.int64())
+        return array if pa.types.is_uint64(array.type) else array.cast(pa.int64())
     if array.type == pa.string_view():  # not every supported Arrow can cast it
         return bytes_as_text([cell.as_buffer().to_pybytes() if cell.is_valid else None for cell in array])
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.large_string())
     raise InvalidParameter("Catalogue", "ids", "int64 or str ids", str(array.type))
+
+
+def _to_integers(array: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Integers as int64 or uint64, null where they do not fit."""
+    if array.type == dtype:
+        return array
+    largest = pa.scalar(2**63 - 1, array.type)
+    fits = pc.less_equal(array, largest) if dtype == pa.int64() else pc.greater_equal(array, pa.scalar(0, array.type))
+    return pc.if_else(fits, array, pa.scalar(None, array.type)).cast(dtype)
 
 
 def bytes_as_text(cells: list[bytes | None]) -> pa.Array:
@@ -147,6 +165,14 @@ def _as_array(ids: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(ids, np.ndarray):  # Arrow knows neither NumPy's own strings nor foreign byte orders
         ids = ids.tolist() if ids.dtype.kind == "T" else ids.astype(ids.dtype.newbyteorder("="), copy=False)
     try:
-        return pa.array(ids)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+        return array_of(ids)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         raise InvalidParameter("Catalogue", "ids", "int64 or str ids, not both", type(ids).__name__) from error
+
+
+def array_of(ids: Any) -> pa.Array:
+    """A sequence of Python or NumPy values as an Arrow array."""
+    try:
+        return pa.array(ids)
+    except OverflowError:  # integers beyond int64 may fit without a sign
+        return pa.array(ids, pa.uint64())

@@ -1,163 +1,174 @@
-"""Rows of a CSV file, read so that no record can stop the reading or change the number of rows.
+"""The one reader of CSV files: rows, ratings, catalogues and own ratings come through here.
 
-A record is a line, whatever it contains. A cell that is not a number is NaN, and a line with the wrong number of
-fields is a row of NaN. Quotes end with their line, so that one record cannot swallow others. What a line becomes
-depends on that line alone.
+One well-formed record (RFC 4180: quoted fields may hold commas, doubled quotes and line breaks) is one record whatever
+its text holds, and what it becomes depends on nothing else. A record that cannot be read is one record without fields:
+one with another number of fields than the header, one longer than 2^24 bytes, and a malformed one, of which
+`delimited_kernels` says how far it reaches. An empty line is a record of one empty field.
 """
 
 import csv
-from collections.abc import Hashable, Iterator, Sequence
-from io import BytesIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv as arrow_csv
 
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, choose_columns, refuse_damaged, to_number
+from hushrank.engine.delimited_kernels import (
+    FIELD_START,
+    MALFORMED,
+    QUOTED,
+    UNREADABLE,
+    copy_fields,
+    find_records,
+    follow_record,
+)
+from hushrank.engine.rows import refuse_damaged, to_number
 from hushrank.exceptions import InvalidParameter
 
+# Bytes that are read at a time, and that a record may have: one record cannot fill the memory.
 CHUNK_BYTES = 2**22
-LONGEST_LINE = 2**24  # a longer line is a row of NaN: one record cannot fill the memory
+LONGEST_RECORD = 2**24
 
-# No number contains these bytes, and Arrow treats them in ways of its own: it ends a line at a carriage return, passes
-# over a byte order mark where its input starts, and cannot report a ragged line that is not UTF-8.
-_HARMLESS = bytes.maketrans(b"\r\0" + bytes(range(128, 256)), b" ?" + b"?" * 128)
-# Common spellings of a missing value. Any other text is NaN as well, but takes longer.
-MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
 
 
-class CsvRows(Rows):
-    """Rows of a comma-separated file with a header line."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """Chosen fields of some consecutive records.
 
-    def __init__(self, path: Path, owner: str, columns: Sequence[Hashable] | None) -> None:
-        with refuse_damaged(path, "CSV", owner, UnicodeDecodeError, csv.Error), path.open("rb") as file:
-            names = read_header(file, path, owner)
-        self._positions = choose_columns(names, columns, owner)
-        if any(not names[j] for j in self._positions):
-            raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
-        super().__init__(len(self._positions), None, [names[j] for j in self._positions])
-        self._path, self._owner, self._width = path, owner, len(names)
-
-    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
-        """Float64 blocks; records that needed a slower path may come out of their order."""
-        rows = self._block_rows(max_rows)
-        dirty: set[int] = set()
-        with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
-            file.readline()
-            for chunk, n_overlong in whole_lines(file):
-                plain, quoted = split_quoted(chunk.translate(_HARMLESS))
-                cells, n_ragged = self._parse_plain(plain, dirty)
-                blank = np.full((n_overlong + n_ragged, self.n_features), np.nan)
-                for part in (cells, self._parse_quoted(quoted), blank):
-                    yield from (part[start : start + rows] for start in range(0, len(part), rows))
-
-    def _parse_plain(self, lines: bytes, dirty: set[int]) -> tuple[Block, int]:
-        """Rows of lines without quotes, and how many lines had another number of fields.
-
-        `dirty` collects the columns seen with cells that Arrow does not read as numbers.
-        """
-        if not lines:
-            return np.empty((0, self.n_features)), 0
-        try:
-            table, n_ragged = self._read(lines, dirty)
-        except pa.ArrowInvalid:
-            table, n_ragged = self._read(lines, set(self._positions))
-        block = np.empty((self.n_features, table.num_rows)).T
-        for j, position in enumerate(self._positions):
-            column = table.column(j)
-            if pa.types.is_floating(column.type):
-                block[:, j] = column.to_numpy()
-            else:
-                block[:, j], clean = _to_numbers(column)
-                if not clean:
-                    dirty.add(position)
-        return block, n_ragged
-
-    def _read(self, lines: bytes, as_text: set[int]) -> tuple[pa.Table, int]:
-        """Chosen columns as floats, those of `as_text` as strings, and the number of lines left out."""
-        ragged: list[int] = []
-
-        def leave_out(row: arrow_csv.InvalidRow) -> str:
-            ragged.append(row.actual_columns)
-            return "skip"
-
-        names = [str(position) for position in range(self._width)]
-        table = arrow_csv.read_csv(
-            BytesIO(lines),
-            arrow_csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
-            arrow_csv.ParseOptions(quote_char=False, ignore_empty_lines=False, invalid_row_handler=leave_out),
-            arrow_csv.ConvertOptions(
-                column_types={str(j): pa.string() if j in as_text else pa.float64() for j in self._positions},
-                null_values=MISSING,
-                strings_can_be_null=True,
-                include_columns=[str(j) for j in self._positions],
-            ),
-        )
-        return table, len(ragged)
-
-    def _parse_quoted(self, lines: list[bytes]) -> Block:
-        """Rows of lines with quotes, one line at a time."""
-        block = np.full((len(lines), self.n_features), np.nan)
-        for row, line in zip(block, lines, strict=True):
-            try:
-                fields = next(csv.reader([line.decode("ascii")], skipinitialspace=True))
-            except csv.Error:  # a field beyond the limit of the module
-                continue
-            if len(fields) == self._width:
-                row[:] = [to_number(fields[j]) for j in self._positions]
-        return block
-
-
-def read_header(file: BinaryIO, path: Path, owner: str) -> list[str]:
-    """Column names from the first line, refused without quoting it if a cell is a number or missing.
-
-    Such a line may be a person's record in a file without a header: as names it would be published with the model.
+    Attributes
+    ----------
+    data : ndarray of bytes
+    spans : ndarray of shape (n_columns, 2, n_records)
+        See `find_records`.
     """
-    line = file.readline(LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
-    names = [name.strip() for name in next(csv.reader([line], skipinitialspace=True), [])]
-    if not any(names):
-        raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
-    if any(name in MISSING[1:] or to_number(name) == to_number(name) for name in names):
-        got = f"{path.name}: a first line with numbers or missing values"
-        raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
-    if len(set(names)) < len(names):
-        got = f"{path.name}: two columns of one name"
-        raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
-    if len(names) == 1 and (";" in line or "\t" in line):
-        raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
-    return names
+
+    data: NDArray[np.uint8]
+    spans: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.spans.shape[2])
+
+    def column(self, j: int) -> pa.Array:
+        """The texts of one column as large_binary, without white space around them; null if a record is unreadable."""
+        spans = np.ascontiguousarray(self.spans[j])
+        unreadable = spans[1] < 0
+        spans[:, unreadable] = 0
+        first = np.where(spans[0] < 0, -1 - spans[0], spans[0])
+        offsets = np.zeros(len(self) + 1, np.int64)
+        texts = np.empty(int((spans[1] - first).sum()), np.uint8)
+        copy_fields(self.data, spans, texts, offsets[1:])
+        validity = pa.py_buffer(np.packbits(~unreadable, bitorder="little")) if unreadable.any() else None
+        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(texts)]
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
 
 
-def whole_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Chunks of whole lines, each with the number (0 or 1) of lines left out because they are too long."""
-    while chunk := file.read(CHUNK_BYTES):
-        cut = chunk.rfind(b"\n") + 1
-        chunk, line, n_overlong = chunk[:cut], chunk[cut:], 0
-        if line:
-            line += file.readline(LONGEST_LINE + 1 - len(line))
-        if len(line) > LONGEST_LINE:
-            while line and not line.endswith(b"\n"):
-                line = file.readline(CHUNK_BYTES)
-            line, n_overlong = b"", 1
-        chunk += line
-        yield chunk.replace(b"\r\n", b"\n"), n_overlong
+class DelimitedText:
+    """A comma-separated file with a header.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    owner : str
+        Who asks, for error messages.
+
+    Attributes
+    ----------
+    names : list of str
+        The header; refused without showing it if a cell is a number or spells a missing value. Such a record may be
+        a person's, in a file without a header: as names it would be published with the model.
+    """
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self._path, self._owner = path, owner
+        with refuse_damaged(path, "CSV", owner, UnicodeDecodeError, csv.Error), path.open("rb") as file:
+            self.names, self._start = self._read_header(file)
+
+    def fields(self, positions: Sequence[int]) -> Iterator[Fields]:
+        """The fields at these positions of all records, some records at a time and in their order."""
+        wanted = np.full(len(self.names), -1, np.int64)
+        wanted[list(positions)] = np.arange(len(positions))
+        with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
+            file.seek(self._start)
+            rest, is_end = b"", False
+            while not is_end:
+                piece = file.read(CHUNK_BYTES)
+                chunk, is_end = rest + piece, not piece
+                data = np.frombuffer(chunk, np.uint8)
+                spans = np.empty((len(positions), 2, chunk.count(b"\n") + 1), np.int64)
+                n_records, n_used = find_records(data, is_end, wanted, LONGEST_RECORD, spans)
+                if n_records:
+                    yield Fields(data, spans[:, :, :n_records])
+                rest = chunk[n_used:]
+                if len(rest) > LONGEST_RECORD:
+                    _pass_over(file, rest)
+                    yield Fields(data, np.full((len(positions), 2, 1), UNREADABLE, np.int64))
+                    rest = b""
+
+    def read(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
+
+        Raises
+        ------
+        InvalidParameter
+            If a record cannot be read.
+        """
+        parts: list[list[pa.Array]] = [[] for _ in names]
+        for fields in self.fields([self.names.index(name) for name in names]):
+            if (fields.spans[:, 1] == UNREADABLE).any():
+                requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
+                raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
+            for part, j in zip(parts, range(len(names)), strict=True):
+                part.append(fields.column(j).drop_null())
+        empty = pa.array([], pa.large_binary())
+        return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
+
+    def _read_header(self, file: BinaryIO) -> tuple[list[str], int]:
+        """Names, and where the first record after them starts."""
+        path, owner = self._path, self._owner
+        start = file.read(LONGEST_RECORD)
+        mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
+        state, stop = follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
+        if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) == LONGEST_RECORD):
+            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an open quote")
+        stop = len(start) if stop < 0 else mark + stop
+        line = start[mark:stop].decode().rstrip("\r")
+        fields = csv.reader(StringIO(line, newline=""), skipinitialspace=True)
+        names = [name.strip() for name in next(fields, [])]
+        if not any(names):
+            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
+        if any(name in _NOT_NAMES or to_number(name) == to_number(name) for name in names):
+            got = f"{path.name}: a first line with numbers or missing values"
+            raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
+        if len(set(names)) < len(names):
+            got = f"{path.name}: two columns of one name"
+            raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
+        if len(names) == 1 and (";" in line or "\t" in line):
+            raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
+        return names, stop + 1
 
 
-def split_quoted(chunk: bytes) -> tuple[bytes, list[bytes]]:
-    """Lines without quotes, to be read together, and lines with quotes."""
-    if b'"' not in chunk:
-        return chunk, []
-    lines = chunk.removesuffix(b"\n").split(b"\n")
-    plain = b"".join(line + b"\n" for line in lines if b'"' not in line)
-    return plain, [line for line in lines if b'"' in line]
-
-
-def _to_numbers(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], bool]:
-    """Strings as floats, and whether Arrow could read them all."""
-    try:
-        return column.cast(pa.float64()).to_numpy(), True
-    except pa.ArrowInvalid:
-        return np.array([to_number(cell) for cell in column.to_pylist()]), False
+def _pass_over(file: BinaryIO, start: bytes) -> None:
+    """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way."""
+    begin = file.tell() - len(start)
+    piece, before, state = start, begin, FIELD_START
+    while piece:
+        state, stop = follow_record(np.frombuffer(piece, np.uint8), state)
+        if stop >= 0:
+            file.seek(before + stop + 1)
+            return
+        if state == MALFORMED:
+            break
+        before += len(piece)
+        piece = file.read(CHUNK_BYTES)
+    if state not in (MALFORMED, QUOTED):  # the last record of the file
+        return
+    file.seek(begin)
+    while (line := file.readline(CHUNK_BYTES)) and not line.endswith(b"\n"):
+        pass

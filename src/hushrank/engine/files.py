@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from hushrank.engine.delimited import CsvRows
+from hushrank.engine.csv_rows import CsvRows
 from hushrank.engine.parquet import SUFFIXES, ParquetRows, parquet_files
 from hushrank.engine.rows import Rows, read_array, read_sparse, refuse_damaged
 from hushrank.exceptions import InvalidParameter

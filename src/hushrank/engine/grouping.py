@@ -146,16 +146,11 @@ class Tally:
     n_clipped: int = 0
     n_repeated: int = 0
 
-    @property
-    def n_touched(self) -> int:
-        """Ratings that do not count as they stand."""
-        return self.n_without_user + self.n_unknown + self.n_not_finite + self.n_clipped + self.n_repeated
-
     def __str__(self) -> str:
         return (
-            f"{self.n_read:,} ratings read: {self.n_not_finite:,} not finite, {self.n_unknown:,} of unknown items and "
-            f"{self.n_without_user:,} without a user or not readable were ignored, {self.n_clipped:,} clipped to the "
-            f"range; {self.n_repeated:,} were repeated and count with others as one mean."
+            f"Not private: {self.n_read:,} ratings read; {self.n_not_finite:,} not finite, {self.n_unknown:,} of "
+            f"unknown items and {self.n_without_user:,} without a user or unreadable were ignored, {self.n_clipped:,} "
+            f"clipped to the range; {self.n_repeated:,} were repeated and count with others as one mean."
         )
 
 
@@ -186,6 +181,8 @@ def scale_ratings(
     records : ndarray of shape (n_records,)
         For `group_ratings`.
     """
+    if not len(users) == len(items) == len(ratings):  # the compiled loop would read past the end
+        raise ValueError(f"as many items and ratings as users; got {len(users)}, {len(items)}, {len(ratings)}.")
     low, high = (-1.0, 1.0) if rating_range is None else rating_range
     records, counts = np.empty(len(users), RATING), np.zeros(4, np.int64)
     n_records = _scale(users, items, ratings, low, high, rating_range is None, records, counts)

@@ -1,7 +1,7 @@
-"""Ids, int64 or str, as consecutive codes: an exact hash table, made once and looked up a block at a time.
+"""Ids, int64, uint64 or str, as consecutive codes: an exact hash table, made once and looked up a block at a time.
 
-Ids are compared byte by byte after their hashes, so two of them never share a code. Hashes alone would merge two users
-one day, and with them what the guarantee protects.
+Ids are compared in their canonical form (see `text_values`), byte by byte after their hashes, so two of them never
+share a code. Hashes alone would merge two users one day, and with them what the guarantee protects.
 """
 
 from typing import TypeVar
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.engine.text_values import Texts, canonical_texts
 from hushrank.linalg.quantize import compiled
 
 Number = TypeVar("Number", bound=np.generic)
@@ -32,9 +33,10 @@ class IdTable:
     ([1, -1], 2)
     """
 
-    __slots__ = ("_bytes", "_n_ids", "_slots", "_starts")
+    __slots__ = ("_bytes", "_kind", "_n_ids", "_slots", "_starts")
 
     def __init__(self) -> None:
+        self._kind: str | None = None
         self._n_ids = 0
         # Upper half of a slot: of the hash; lower half: code + 1, or 0 if it is empty.
         self._slots: NDArray[np.uint64] = np.zeros(2, np.uint64)
@@ -43,14 +45,14 @@ class IdTable:
         self._bytes: Bytes = np.zeros(1, np.uint8)  # longer than what is used: one more may be read
 
     def add(self, ids: pa.Array) -> Codes:
-        """Code of each id, -1 for nulls; ids not seen before get the next codes.
+        """Code of each id, -1 for nulls and empty texts; ids not seen before get the next codes.
 
         Parameters
         ----------
-        ids : Arrow array of int64, string, large string, binary or large binary
-            Of the type of the ids before.
+        ids : Arrow array of integers, string, large string, binary or large binary
+            Of the kind of the ids before: signed or unsigned integers, or texts.
         """
-        starts, data, valid = _to_bytes(ids)
+        starts, data, valid = self._to_bytes(ids)
         self._make_room(len(ids), int(starts[-1] - starts[0]))
         codes = np.empty(len(ids), np.int32)
         self._n_ids = _add(starts, data, valid, self._slots, self._starts, self._bytes, self._n_ids, codes)
@@ -59,11 +61,26 @@ class IdTable:
     def find(self, ids: pa.Array) -> Codes:
         """Code of each id, -1 for nulls and for ids that were not added."""
         codes = np.empty(len(ids), np.int32)
-        _find(*_to_bytes(ids), self._slots, self._starts, self._bytes, codes)
+        _find(*self._to_bytes(ids), self._slots, self._starts, self._bytes, codes)
         return codes
 
     def __len__(self) -> int:
         return self._n_ids
+
+    def _to_bytes(self, ids: pa.Array) -> Texts:
+        """Where the bytes of each id start, the bytes, and which ids are not null."""
+        if pa.types.is_null(ids.type):
+            return np.zeros(len(ids) + 1, np.int64), np.empty(0, np.uint8), np.zeros(len(ids), np.bool_)
+        kind = _kind_of(ids.type)
+        if self._kind not in (None, kind):  # 2^64 - 1 and -1 have the same bits
+            raise TypeError(f"ids of one table must be of one kind; got {kind} after {self._kind}.")
+        self._kind = kind
+        if kind == "text":
+            return canonical_texts(ids)
+        valid = ids.is_valid().to_numpy(zero_copy_only=False)
+        wide = ids.cast(pa.uint64() if kind == "unsigned" else pa.int64())
+        values = wide.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.arange(len(ids) + 1) * 8, np.ascontiguousarray(values).view(np.uint8), valid
 
     def _make_room(self, n_more: int, n_more_bytes: int) -> None:
         """Grow so that so many new ids fit, and half of the slots stay empty."""
@@ -80,26 +97,17 @@ class IdTable:
             self._bytes = _grown(self._bytes, n_bytes + 1)
 
 
+def _kind_of(dtype: pa.DataType) -> str:
+    if pa.types.is_integer(dtype):
+        return "unsigned" if pa.types.is_uint64(dtype) else "signed"
+    return "text"
+
+
 def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
     """A copy with room for at least `size` entries, and at least half as many again as before."""
     copy: NDArray[Number] = np.zeros(max(size, len(array) + len(array) // 2), array.dtype)
     copy[: len(array)] = array
     return copy
-
-
-def _to_bytes(ids: pa.Array) -> tuple[NDArray[np.int64], Bytes, NDArray[np.bool_]]:
-    """Where the bytes of each id start, the bytes, and which ids are not null."""
-    valid = ids.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_integer(ids.type):
-        values = ids.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return np.arange(len(ids) + 1) * 8, values.view(np.uint8), valid
-    is_text = pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)
-    ids = ids.cast(pa.large_string() if is_text else pa.large_binary())
-    _, starts, data = ids.buffers()
-    if len(ids) == 0 or data is None:  # nulls and empty strings have no bytes
-        return np.zeros(len(ids) + 1, np.int64), np.empty(0, np.uint8), valid
-    starts = np.frombuffer(starts, np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    return starts, np.frombuffer(data, np.uint8), valid
 
 
 @compiled

@@ -1,7 +1,8 @@
 """Grouping more ratings than fit into memory: parted by user into temporary files, then grouped a part at a time.
 
-Files are temporary ones without a name, in the folder that the environment variable TMPDIR tells; they are gone when
-the process ends, whatever ends it.
+A part is a range of users, so that users come out in the order of their codes however many ratings there are: answers
+go back to the row or id they belong to. Files are temporary ones without a name, in the folder that the environment
+variable TMPDIR tells; they are gone when the process ends, whatever ends it.
 """
 
 from collections.abc import Iterator
@@ -19,8 +20,11 @@ from hushrank.linalg.quantize import compiled
 PARTED_IN_MEMORY = 2**24
 GROUPED_IN_MEMORY = 2**27
 
-CHUNK_RATINGS = 2**20
-N_PARTS = 64
+CHUNK_RATINGS = 2**20  # that are put into the order of their parts at a time
+MOST_PARTS = 64  # grouped one after the other; fewer where they would be smaller than a chunk
+_BUCKET_BITS = (
+    10  # ratings of a chunk are kept by up to 2^10 ranges of users, of which parts are made when all are known
+)
 
 
 class Grouper:
@@ -66,7 +70,7 @@ class Grouper:
                 self._part()
 
     def finish(self, n_users: int) -> UserBlock:
-        """All users 0 to n_users - 1 in one block, in an order of their own; nothing can be added afterwards."""
+        """All users 0 to n_users - 1 in one block, in this order; nothing can be added afterwards."""
         if not self._chunks.n_ratings:
             block, n_repeated = group_ratings(self._buffer[: self._n_waiting], n_users, self._n_items)
             self._tally.n_repeated += n_repeated
@@ -74,35 +78,38 @@ class Grouper:
         self._part()
         del self._buffer
         with UserStore(n_users, self._chunks.n_ratings) as store:
-            for part, ratings in enumerate(self._chunks.parts()):
-                ratings["user"] //= N_PARTS
-                n_part_users = len(range(part, n_users, N_PARTS))
-                block, n_repeated = group_ratings(ratings, n_part_users, self._n_items)
+            for first, stop, ratings in self._chunks.parts(n_users):
+                ratings["user"] -= first
+                block, n_repeated = group_ratings(ratings, stop - first, self._n_items)
                 self._tally.n_repeated += n_repeated
                 store.append(block)
             return store.finish()
 
     def _part(self) -> None:
-        """Put the waiting ratings into the order of their parts, and away."""
-        chunk = np.empty(self._n_waiting, RATING)
-        starts = np.zeros(N_PARTS + 1, np.int64)
-        _part_by_user(self._buffer[: self._n_waiting], starts, chunk)
-        self._chunks.append(chunk, starts)
+        """Put the waiting ratings into the order of their ranges of users, and away."""
+        waiting = self._buffer[: self._n_waiting]
+        shift = _bucket_shift(int(waiting["user"].max(initial=0)) + 1)
+        chunk, starts = np.empty(len(waiting), RATING), np.zeros((1 << _BUCKET_BITS) + 1, np.int64)
+        _sort_by_bucket(waiting, shift, starts, chunk)
+        self._chunks.append(chunk, starts, shift)
         self._n_waiting = 0
 
 
 class _Chunks:
-    """Chunks of ratings, each ordered by part: in memory, or all in one temporary file once they exceed the limit."""
+    """Chunks of ratings, each ordered by range of users: in memory, or in one temporary file beyond the limit."""
 
     def __init__(self) -> None:
         self.n_ratings = 0
-        self._starts: list[NDArray[np.int64]] = []  # of the parts of each chunk, counted from the first chunk on
+        # Where the ratings of the users from b 2^shift on start, for every b, counted from the first chunk on.
+        self._starts: list[NDArray[np.int64]] = []
+        self._shifts: list[int] = []
         self._kept: list[NDArray[np.void]] = []
         self._file: IO[bytes] | None = None
 
-    def append(self, chunk: NDArray[np.void], starts: NDArray[np.int64]) -> None:
-        """Add a chunk; the ratings of its part p are those from starts[p] on."""
+    def append(self, chunk: NDArray[np.void], starts: NDArray[np.int64], shift: int) -> None:
+        """Add a chunk; the ratings of its users from b 2^shift on are those from starts[b] on."""
         self._starts.append(self.n_ratings + starts)
+        self._shifts.append(shift)
         self._kept.append(chunk)
         self.n_ratings += len(chunk)
         if self.n_ratings > PARTED_IN_MEMORY:
@@ -111,16 +118,25 @@ class _Chunks:
                 self._file.write(kept.view(np.uint8).data)
             self._kept = []
 
-    def parts(self) -> Iterator[NDArray[np.void]]:
-        """The ratings of each part, from all chunks."""
-        for part in range(N_PARTS):
-            spans = [(int(starts[part]), int(starts[part + 1])) for starts in self._starts]
-            ratings = np.empty(sum(stop - start for start, stop in spans), RATING)
-            filled = 0
-            for chunk, (start, stop) in enumerate(spans):
-                self._read(chunk, start, ratings[filled : filled + stop - start])
-                filled += stop - start
-            yield ratings
+    def parts(self, n_users: int) -> Iterator[tuple[int, int, NDArray[np.void]]]:
+        """First and last (exclusive) user of each part, and the ratings of these users from all chunks."""
+        shift = max(_bucket_shift(n_users), *self._shifts)
+        # Buckets of every chunk are joined to those of the coarsest; what a chunk does not reach is empty.
+        steps = [1 << (shift - own) for own in self._shifts]
+        edges = [_pad(starts[::step], starts[-1]) for starts, step in zip(self._starts, steps, strict=True)]
+        totals = np.sum([own - own[0] for own in edges], axis=0)
+        for first, stop in _bucket_ranges(totals, max(CHUNK_RATINGS, self.n_ratings // MOST_PARTS)):
+            users = min(first << shift, n_users), min(stop << shift, n_users)
+            yield *users, self._gather([(int(own[first]), int(own[stop])) for own in edges])
+
+    def _gather(self, spans: list[tuple[int, int]]) -> NDArray[np.void]:
+        """The ratings of one span of each chunk."""
+        ratings = np.empty(sum(stop - start for start, stop in spans), RATING)
+        filled = 0
+        for chunk, (start, stop) in enumerate(spans):
+            self._read(chunk, start, ratings[filled : filled + stop - start])
+            filled += stop - start
+        return ratings
 
     def _read(self, chunk: int, start: int, out: NDArray[np.void]) -> None:
         """Fill `out` with ratings of a chunk from `start` on."""
@@ -137,6 +153,28 @@ class _Chunks:
         """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
+
+
+def _bucket_shift(n_users: int) -> int:
+    """The smallest power of two for which so many users make at most 2^10 buckets."""
+    return max(0, (n_users - 1).bit_length() - _BUCKET_BITS)
+
+
+def _pad(edges: NDArray[np.int64], last: np.int64) -> NDArray[np.int64]:
+    """Edges of 2^10 buckets, of which those beyond the given ones are empty."""
+    padded = np.full((1 << _BUCKET_BITS) + 1, last)
+    padded[: len(edges)] = edges
+    return padded
+
+
+def _bucket_ranges(totals: NDArray[np.int64], enough: int) -> Iterator[tuple[int, int]]:
+    """Consecutive buckets with enough ratings together to be worth a part; `totals` counts those before each bucket."""
+    first = 0
+    while first < len(totals) - 1:
+        stop = int(np.searchsorted(totals, totals[first] + enough))
+        stop = min(max(stop, first + 1), len(totals) - 1)
+        yield first, stop
+        first = stop
 
 
 class UserStore:
@@ -203,15 +241,14 @@ class _Column:
 
 
 @compiled
-def _part_by_user(ratings: NDArray[np.void], starts: NDArray[np.int64], chunk: NDArray[np.void]) -> None:
-    """Order ratings by part, user modulo number of parts; `starts` is zero and gets the start of each part."""
-    n_parts = len(starts) - 1
+def _sort_by_bucket(ratings: NDArray[np.void], shift: int, starts: NDArray[np.int64], chunk: NDArray[np.void]) -> None:
+    """Order ratings by bucket, user >> shift; `starts` is zero and gets the start of each bucket."""
     for rating in ratings:
-        starts[rating.user % n_parts + 1] += 1
-    for part in range(1, n_parts + 1):
-        starts[part] += starts[part - 1]
+        starts[(rating.user >> shift) + 1] += 1
+    for bucket in range(1, len(starts)):
+        starts[bucket] += starts[bucket - 1]
     places = starts.copy()
     for i in range(len(ratings)):
-        part = ratings[i].user % n_parts
-        chunk[places[part]] = ratings[i]
-        places[part] += 1
+        bucket = ratings[i].user >> shift
+        chunk[places[bucket]] = ratings[i]
+        places[bucket] += 1

@@ -18,13 +18,14 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
 from hushrank.engine.catalogue import Catalogue, bytes_as_text, to_ids
+from hushrank.engine.delimited import DelimitedText
 from hushrank.engine.grouping import Range, Tally, UserBlock, scale_ratings
 from hushrank.engine.identifiers import IdTable
 from hushrank.engine.out_of_core import Grouper
 from hushrank.engine.parquet import SUFFIXES, parquet_files
-from hushrank.engine.rating_lines import RatingLines, to_positions, to_ratings, to_users
 from hushrank.engine.rows import refuse_damaged
 from hushrank.engine.tables import to_block
+from hushrank.engine.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
 BATCH_ROWS = 2**16
@@ -72,7 +73,7 @@ class ColumnSource(ABC):
     def _to_batch(self, columns: Sequence[pa.Array | pa.ChunkedArray], n_rows: int) -> Batch:
         """Typed columns as a batch."""
         ratings = np.ones(n_rows) if self._range is None else to_block(columns[2:], n_rows)[:, 0]
-        return _to_users(columns[0]), self._catalogue.positions(columns[1]), ratings
+        return to_ids(columns[0]), self._catalogue.positions(columns[1]), ratings
 
 
 class TableSource(ColumnSource):
@@ -108,7 +109,7 @@ class TableSource(ColumnSource):
         frame = self._frame.select(list(self._names))
         for start in range(0, len(frame), BATCH_ROWS):
             part = frame[start : start + BATCH_ROWS]
-            yield self._to_batch([_to_arrow(part[name]) for name in self._names], len(part))
+            yield self._to_batch([to_arrow(part[name]) for name in self._names], len(part))
 
 
 class ParquetSource(ColumnSource):
@@ -138,20 +139,18 @@ class ParquetSource(ColumnSource):
 
 
 class CsvSource(ColumnSource):
-    """Ratings of a CSV file; a user is what stands in the field, an item of an int catalogue a written integer."""
+    """Ratings of a CSV file; a record that cannot be read is a row without a user."""
 
     def __init__(self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
         super().__init__(catalogue, rating_range, owner)
-        self._lines = RatingLines(path, owner)
-        check_names(self._lines.names, self._names, owner)
+        self._text = DelimitedText(path, owner)
+        check_names(self._text.names, self._names, owner)
 
     def batches(self) -> Iterator[Batch]:
-        """Rows of consecutive lines; a line that cannot be read is a row without a user."""
-        for fields, n_unreadable in self._lines.columns(self._names):
-            ratings = np.ones(len(fields[0])) if self._range is None else to_ratings(fields[2])
-            yield to_users(fields[0]), to_positions(fields[1], self._catalogue), ratings
-            nothing = pa.nulls(n_unreadable, fields[0].type)
-            yield nothing, np.full(n_unreadable, -1), np.full(n_unreadable, np.nan)
+        """Consecutive records."""
+        for fields in self._text.fields([self._text.names.index(name) for name in self._names]):
+            ratings = np.ones(len(fields)) if self._range is None else to_numbers(fields.column(2))
+            yield fields.column(0), self._catalogue.positions_of_texts(fields.column(1)), ratings
 
 
 def read_rating_file(
@@ -211,23 +210,10 @@ def _id_kind(dtype: pa.DataType) -> str | None:
     return "str" if is_text else None
 
 
-def _to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
+def to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
     """A column as Arrow data; text that is not Unicode, such as half of a surrogate pair, keeps bytes of its own."""
     try:
         return column.to_arrow()
     except UnicodeEncodeError:
         cells = (cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) else None for cell in column.to_list())
         return bytes_as_text(list(cells))
-
-
-def _to_users(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Ids of users as an int64 or large_string array."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_null(column.type):
-        return column.cast(pa.int64())
-    if pa.types.is_uint64(column.type):  # other ids have other bits, and that is all that matters
-        return column.view(pa.int64())
-    return to_ids(column)

@@ -17,6 +17,7 @@ from hushrank.engine.grouping import (
 )
 from hushrank.engine.out_of_core import Grouper, UserStore
 from hushrank.engine.rows import ArrayRows, check_matrix, check_real_rows, convert, read_array
+from hushrank.engine.sparse import check_sparse
 from hushrank.exceptions import InvalidParameter
 
 # Formats that store entries one by one; others cannot tell a rating of zero from none.
@@ -123,10 +124,7 @@ def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseSource:
         raise InvalidParameter(owner, "X", requirement, X.format)
     if max(X.shape) > _LARGEST_SIZE:
         raise InvalidParameter(owner, "X", f"a matrix of at most {_LARGEST_SIZE} users and items", f"shape {X.shape}")
-    if X.format in ("csr", "csc"):  # SciPy would read foreign memory
-        ends = X.indptr
-        if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > min(X.indices.size, X.data.size):
-            raise InvalidParameter(owner, "X", "a sparse matrix with valid indices", f"shape {X.shape}")
+    check_sparse(X, owner)
     return SparseSource(X, rating_range)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from hushrank.engine.catalogue import Catalogue
+from hushrank.engine.foreign_ratings import ForeignRatings, proper_block
 from hushrank.engine.grouping import Range, Tally, UserBlock, user_spans
 from hushrank.engine.rating_files import TableSource, check_names, read_rating_file
 from hushrank.engine.rating_matrices import read_dense, read_stored
@@ -93,17 +94,18 @@ class Ratings(Rows):
         if self._block is None:
             assert self._source is not None
             tally = Tally()
-            self._block = self._source.read(tally)
+            self._block = proper_block(self._source.read(tally), self.n_features, "Ratings")
             self._source, self.n_samples = None, len(self._block)
             self._log(tally)
         assert self._block is not None
         return self._block
 
     def _log(self, tally: Tally) -> None:
-        """Tell the data holder what was left out or changed."""
-        log.log(logging.WARNING if tally.n_touched else logging.INFO, "%s", tally)
+        """Tell the data holder what was left out or changed; nothing of it is shown unless the log is asked for."""
+        log.info("%s", tally)
         if self._public_users is not None and self.n_samples is not None and self.n_samples > self._public_users:
-            log.warning("%d users found, more than n_users = %d; all were kept.", self.n_samples, self._public_users)
+            message = "Not private: %d users found, more than n_users = %d; all were kept."
+            log.info(message, self.n_samples, self._public_users)
 
 
 def read_ratings(
@@ -122,7 +124,8 @@ def read_ratings(
     data : sparse matrix, array-like, table, path or Rows
         A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
         for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
-        of a Parquet or CSV file or of a folder of Parquet files with these columns. `Rows` are returned as they are.
+        of a Parquet or CSV file or of a folder of Parquet files with these columns. `Ratings` are returned as they are,
+        and blocks of other `Rows` of users are brought into their proper form.
     owner : str
         Who asks, for error messages.
     items : int, sequence of ids or Catalogue
@@ -153,7 +156,8 @@ def read_ratings(
     ([0, 2, 4], [0, 2, 1, 2], [-1.0, 1.0, -0.5, 0.0])
     """
     if isinstance(data, Rows):
-        return cast(Ratings, data)
+        is_foreign = type(data) is not Ratings and hasattr(type(data), "n_users")
+        return cast(Ratings, ForeignRatings(data, owner) if is_foreign else data)
     bounds = None if is_implicit else check_rating_range(rating_range, owner)
     if n_users is not None and (isinstance(n_users, bool) or not isinstance(n_users, Integral) or n_users < 1):
         raise InvalidParameter(owner, "n_users", "an integer >= 1 or None", n_users)

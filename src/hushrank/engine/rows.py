@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.engine.sparse import check_indices
 from hushrank.exceptions import InvalidParameter
 
 Block = NDArray[Any]
@@ -82,9 +83,9 @@ class SparseRows(Rows):
 
     def __init__(self, X: Any, owner: str) -> None:
         check_matrix(X.dtype, X.shape, owner)
+        check_indices(X, owner)
         super().__init__(X.shape[1], X.shape[0])
         self._X, self.is_complex = X.tocsr(), X.dtype.kind == "c"
-        _check_indices(self._X, owner)
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Dense float64 or complex128 blocks of consecutive rows."""
@@ -154,9 +155,10 @@ def check_real_rows(rows: Rows, owner: str) -> None:
 def to_number(cell: Any) -> float:
     """A cell as a float, NaN if it is not a real number; never raises.
 
-    A complex cell without imaginary part is one: somebody else's cell may have made the array complex.
+    A text is a number if it is written in ASCII and without underscores, which Python's float allows and no other
+    reader does. A complex cell without imaginary part is one: somebody else's cell may have made the array complex.
     """
-    if cell is None:
+    if cell is None or (isinstance(cell, str | bytes) and not _is_plain(cell)):
         return np.nan
     if isinstance(cell, complex | np.complexfloating):
         return float(cell.real) if cell.imag == 0 else np.nan
@@ -168,10 +170,16 @@ def to_number(cell: Any) -> float:
 
 def to_complex(cell: Any) -> complex:
     """A cell as a complex number, NaN if it is not a number; never raises."""
+    if cell is None or (isinstance(cell, str | bytes) and not _is_plain(cell)):
+        return complex(np.nan)
     try:
-        return complex(cell) if cell is not None else complex(np.nan)
+        return complex(cell)
     except (TypeError, ValueError, OverflowError):
         return complex(np.nan)
+
+
+def _is_plain(text: str | bytes) -> bool:
+    return text.isascii() and ("_" if isinstance(text, str) else b"_") not in text  # type: ignore[operator]
 
 
 @contextmanager
@@ -200,10 +208,3 @@ def check_matrix(dtype: np.dtype[Any], shape: tuple[int, ...], owner: str) -> No
     if shape[1] == 0:
         got = f"0 feature(s) (shape={tuple(shape)}) while a minimum of 1 is required"
         raise InvalidParameter(owner, "X", "a table with a column", got)
-
-
-def _check_indices(X: Any, owner: str) -> None:
-    """Refuse a CSR matrix whose index arrays point outside it: SciPy would read or write foreign memory."""
-    inside = X.indices.size == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
-    if not inside or X.indptr[0] != 0 or (np.diff(X.indptr) < 0).any() or X.indptr[-1] > X.indices.size:
-        raise InvalidParameter(owner, "X", "a sparse matrix with valid indices", f"shape {X.shape}")

@@ -1,8 +1,10 @@
 """Own ratings, as people hand them over when they ask for predictions: a dict, two sequences, a table or a matrix.
 
-Nothing here is private learning: a user's own ratings meet the released model, and stay with that user.
+Nothing here is private learning: a user's own ratings meet the released model, and stay with that user. Users keep
+their order, that of the rows of a matrix or of the first appearance of their ids in a table, and none is left out.
 """
 
+import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +17,15 @@ import scipy.sparse
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
-from hushrank.engine.catalogue import Catalogue, to_ids
+from hushrank.engine.catalogue import Catalogue, array_of, to_ids
 from hushrank.engine.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.engine.identifiers import IdTable
+from hushrank.engine.rating_files import to_arrow
 from hushrank.engine.ratings import read_ratings
 from hushrank.engine.tables import is_table, to_block
 from hushrank.exceptions import InvalidParameter
+
+log = logging.getLogger("hushrank")
 
 Range = tuple[float, float]
 FORMS = "a dict of ratings by item, a tuple (items, ratings), a table with columns item and rating, or a matrix"
@@ -35,17 +40,24 @@ class Histories:
     block : UserBlock
     is_single : bool
         Whether they are of one person, who expects one answer and not a list of one.
-    users : Arrow array or None
+    ids : Arrow array or None
         Ids in the order of the block, where a table names them.
     """
 
     block: UserBlock
     is_single: bool
-    users: pa.Array | None = None
+    ids: pa.Array | None = None
+
+    @property
+    def users(self) -> NDArray[Any] | None:
+        """Ids in the order of the block as integers or strings, numbers of rows for a matrix, None for one person."""
+        if self.is_single:
+            return None
+        return np.arange(len(self.block)) if self.ids is None else to_array(self.ids)
 
 
 def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
-    """Own ratings in any of the accepted forms; ratings of unknown items are ignored with a warning.
+    """Own ratings in any of the accepted forms; ratings of unknown items are ignored.
 
     `rating_range` is None for implicit feedback, where ratings may be left out: every item listed counts.
     """
@@ -73,12 +85,38 @@ def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owne
     items = _to_arrow(frame["item"], owner)
     if "user" not in frame.columns:
         return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
-    ids, table = _to_arrow(frame["user"], owner), IdTable()
-    codes = table.add(ids)
+    codes, users = _read_users(_to_arrow(frame["user"], owner), owner)
+    block = _group(items, ratings, (codes, len(users)), catalogue, rating_range, owner)
+    return Histories(block, is_single=False, ids=users)
+
+
+def _read_users(ids: pa.Array, owner: str) -> tuple[NDArray[np.int32], pa.Array]:
+    """Codes of users in the order of their first appearance, and their ids; all are answered or all are refused."""
+    codes = IdTable().add(ids)
+    if (codes < 0).any():
+        raise InvalidParameter(owner, "own_ratings", "a table with a user in every row", "a row without one")
     _, first = np.unique(codes, return_index=True)
-    users = ids.take(pa.array(first[codes[first] >= 0]))
-    block = _group(items, ratings, (codes, len(table)), catalogue, rating_range, owner)
-    return Histories(block, is_single=False, users=users)
+    users = ids.take(pa.array(first))
+    if not ids.equals(users.take(pa.array(codes))):
+        requirement = "a table with one spelling of every user (7, 07 and 7.0 are one)"
+        raise InvalidParameter(owner, "own_ratings", requirement, "two spellings of one user")
+    return codes, users
+
+
+def to_array(ids: pa.Array) -> NDArray[Any]:
+    """Ids as an array of int64 or uint64, or of Python strings: NumPy's own end at a zero and are all of one length."""
+    if not pa.types.is_large_string(ids.type):
+        return np.asarray(ids.to_numpy(zero_copy_only=False))
+    texts = [_to_text(cell.as_buffer().to_pybytes()) for cell in ids]
+    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
+
+
+def _to_text(content: bytes) -> str:
+    """Bytes as the string they came from, or, if they never were one, as Python shows file names that are none."""
+    try:
+        return content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return content.decode("utf-8", "surrogateescape")
 
 
 def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
@@ -117,12 +155,12 @@ def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.flo
 
 
 def _to_arrow(ids: Any, owner: str) -> pa.Array:
-    """Ids as an int64 or large_string array."""
+    """Ids as an int64, uint64 or large_string array."""
     try:
         if isinstance(ids, nw.Series):
-            ids = ids.to_arrow()
-        return to_ids(ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids))
-    except (pa.ArrowException, TypeError, OverflowError, InvalidParameter) as error:
+            ids = to_arrow(ids)
+        return to_ids(ids if isinstance(ids, pa.Array | pa.ChunkedArray) else array_of(ids))
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError, InvalidParameter) as error:
         got = error.got if isinstance(error, InvalidParameter) else type(ids).__name__
         raise InvalidParameter(owner, "own_ratings", "ids of one type, int or str", got) from error
 
@@ -159,8 +197,10 @@ def _group(
     codes, n_users = (np.zeros(len(items), np.int32), 1) if users is None else users
     positions = find_items(items, catalogue, owner, "own_ratings")
     unknown = int((positions < 0).sum())
-    if unknown:
-        warnings.warn(f"{unknown} ratings of items outside the catalogue of {owner} are ignored.", stacklevel=5)
+    if unknown and users is None:  # the person who asks is the one whom it concerns
+        warnings.warn(f"ratings of items outside the catalogue of {owner} are ignored.", stacklevel=5)
+    elif unknown:
+        log.info("Not private: %d ratings of items outside the catalogue of %s are ignored.", unknown, owner)
     known = codes >= 0
     numbers = np.asarray(ratings, np.float64) if rating_range is not None else np.ones(len(items))
     records = scale_ratings(codes[known], positions[known], numbers[known], rating_range, Tally())

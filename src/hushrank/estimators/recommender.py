@@ -31,13 +31,14 @@ class Recommendations(NamedTuple):
         Ids.
     scores : ndarray of the same shape
         Predicted ratings; for implicit feedback, scores that order the items.
-    users : Arrow array or None
-        Ids of the users, where a table named them.
+    users : ndarray of shape (n_users,) or None
+        Whose they are: ids of a table in the order of their first appearance, numbers of the rows of a matrix; None
+        for one person. ``dict(zip(top.users, top.items))`` gives each user's items by id.
     """
 
     items: NDArray[Any]
     scores: FloatArray
-    users: pa.Array | None = None
+    users: NDArray[Any] | None = None
 
 
 class Recommender:
@@ -63,12 +64,13 @@ class Recommender:
         Parameters
         ----------
         own_ratings : dict of ratings by item id, tuple (items, ratings), table, or matrix of several users
-            A table has the columns item and rating (implicit feedback: item), and user if it is about several users.
-            Unknown items are ignored with a warning, ratings are clipped to the range.
+            A table has the columns item and rating (implicit feedback: item), and user if it is about several users;
+            every row must then have a user. Unknown items are ignored, ratings are clipped to the range.
 
         Returns
         -------
         ndarray of shape (n_features + rank,), or (n_users, n_features + rank)
+            Users have the order of the rows of a matrix, or of the first appearance of their ids in a table.
         """
         model = self._model()
         histories = self._histories(own_ratings)
@@ -78,7 +80,8 @@ class Recommender:
     def predict(self, own_ratings: Any, items: Any = None) -> FloatArray:
         """Predicted ratings of items, by default of the whole catalogue; a user without ratings gets the item means.
 
-        Returns an array of shape (n_items,), or (n_users, n_items) for several users.
+        Returns an array of shape (n_items,), or (n_users, n_items) for several users: in the order of the rows of a
+        matrix, or of the first appearance of their ids in a table.
         """
         model, histories = self._model(), self._histories(own_ratings)
         chosen = np.arange(len(self.items_)) if items is None else self._positions(items)
@@ -89,8 +92,9 @@ class Recommender:
     def recommend(self, own_ratings: Any, n: int = 10, exclude_seen: bool = True) -> Recommendations:
         """The `n` items with the highest predictions, without those rated already unless asked for.
 
-        Where a user has seen so many items that fewer than `n` are left, one person gets fewer; in a table of several
-        users the last places of such a user hold items that were seen, with score -inf.
+        Answers for several users carry their ids, see `Recommendations`. Where a user has seen so many items that fewer
+        than `n` are left, one person gets fewer; among several users the last places of such a user hold items that
+        were seen, with score -inf.
         """
         model, histories = self._model(), self._histories(own_ratings)
         n = min(self._check_n(n), len(self.items_))
@@ -133,15 +137,15 @@ class Recommender:
             Items outside the catalogue are predicted like a typical item.
         """
         model, histories, owner = self._model(), self._histories(history), type(self).__name__
-        if histories.users is None:
+        if histories.ids is None:
             raise InvalidParameter(owner, "history", "a table with a column 'user'", type(history).__name__)
         users, items = read_pairs(pairs, owner)
-        if pa.null() not in (users.type, histories.users.type) and users.type != histories.users.type:
+        if pa.null() not in (users.type, histories.ids.type) and users.type != histories.ids.type:
             raise InvalidParameter(
-                owner, "pairs", f"users of type {histories.users.type} as in the history", str(users.type)
+                owner, "pairs", f"users of type {histories.ids.type} as in the history", str(users.type)
             )
         known = IdTable()
-        known.add(histories.users)
+        known.add(histories.ids)
         codes, positions = known.find(users), find_items(items, self._catalogue(), owner, "pairs")
         typical = model.counts / model.counts.sum()
         W, base = np.vstack([model.W, typical @ model.W]), np.append(model.base, typical @ model.base)

@@ -1,0 +1,164 @@
+"""Compiled scanners of delimited text: where records and fields begin and end, whatever bytes they hold.
+
+Grammar    A field whose first character (spaces and tabs aside) is a quote ends at the next quote that is not doubled,
+           and what follows it, spaces aside, must be a comma, a line break or the end of the file. Any other field
+           ends at the next comma or line break; quotes within it are ordinary characters. A carriage return alone ends
+           nothing. A record with a quoted field that does not end so is malformed: it is its first line and no more,
+           so that reading goes on with the next line.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.linalg.quantize import compiled
+
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+
+_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
+
+UNREADABLE, BLANK = -1, -2
+
+# Where `follow_record` stands between two bytes.
+FIELD_START, PLAIN, QUOTED, AFTER_QUOTE, CLOSED = range(5)
+MALFORMED = -1
+
+
+@compiled
+def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, spans: Integers) -> tuple[int, int]:
+    """Spans of the wanted fields of all complete records; how many, and where the first incomplete one starts.
+
+    Parameters
+    ----------
+    data : ndarray of bytes
+        Starts with a record.
+    is_end : bool
+        Whether the file ends with these bytes.
+    wanted : ndarray of shape (width,)
+        For each field of a record the column that it is for, or -1.
+    longest : int
+        A record of more bytes cannot be read.
+    spans : ndarray of shape (n_columns, 2, at least the number of lines)
+        Gets first and last (exclusive) byte of each field without the white space around it. The first is -1 - first
+        where doubled quotes stand for single ones. Records that cannot be read, because they are malformed, too long
+        or have another number of fields, have last = UNREADABLE, or BLANK if they are empty lines.
+    """
+    n_records, record, size, width = 0, 0, len(data), len(wanted)
+    while record < size:
+        at, n_fields, is_complete, is_malformed, is_last = record, 0, True, False, False
+        while not is_last:
+            start = at
+            while start < size and (data[start] == _SPACE or data[start] == _TAB):
+                start += 1
+            is_doubled = False
+            if start < size and data[start] == _QUOTE:
+                start += 1
+                stop, is_doubled = _find_quote(data, start)
+                if stop >= size:
+                    is_complete, is_malformed = is_end, True
+                    break
+                at = stop + 1
+                while at < size and (data[at] == _SPACE or data[at] == _TAB or data[at] == _RETURN):
+                    at += 1
+                if at < size and data[at] != _COMMA and data[at] != _NEWLINE:
+                    is_malformed = True
+                    break
+            else:
+                stop = start
+                while stop < size and data[stop] != _COMMA and data[stop] != _NEWLINE:
+                    stop += 1
+                at = stop
+            if at == size and not is_end:
+                is_complete = False
+                break
+            if n_fields < width and wanted[n_fields] >= 0:
+                start, stop = strip_span(data, start, stop)
+                column = wanted[n_fields]
+                spans[column, 0, n_records] = -1 - start if is_doubled else start
+                spans[column, 1, n_records] = stop
+            n_fields += 1
+            is_last = at == size or data[at] == _NEWLINE
+            at += not is_last
+        if is_complete and is_malformed:
+            at = record
+            while at < size and data[at] != _NEWLINE:
+                at += 1
+            is_complete = is_end or at < size
+        if not is_complete:
+            break
+        if is_malformed or n_fields != width or at - record > longest:
+            first, last = strip_span(data, record, at)
+            spans[:, 1, n_records] = UNREADABLE if first < last else BLANK
+        n_records += 1
+        record = at + 1
+    return n_records, min(record, size)
+
+
+@compiled
+def _find_quote(data: Bytes, start: int) -> tuple[int, bool]:
+    """The quote that ends a field, or the end of the data; and whether there are doubled quotes before it."""
+    size, is_doubled = len(data), False
+    at = start
+    while at < size:
+        if data[at] == _QUOTE:
+            if at + 1 == size or data[at + 1] != _QUOTE:
+                break
+            is_doubled = True
+            at += 1
+        at += 1
+    return at, is_doubled
+
+
+@compiled
+def strip_span(data: Bytes, start: int, stop: int) -> tuple[int, int]:
+    """A stretch of bytes without the white space around it."""
+    while start < stop and (data[start] == _SPACE or _TAB <= data[start] <= _RETURN):
+        start += 1
+    while start < stop and (data[stop - 1] == _SPACE or _TAB <= data[stop - 1] <= _RETURN):
+        stop -= 1
+    return start, stop
+
+
+@compiled
+def follow_record(data: Bytes, state: int) -> tuple[int, int]:
+    """Go on in a record from a state; the new state, and where the line break that ends the record is, or -1."""
+    for at in range(len(data)):
+        byte = data[at]
+        if state == QUOTED:
+            if byte == _QUOTE:
+                state = AFTER_QUOTE
+        elif byte == _NEWLINE:
+            return state, at
+        elif byte == _COMMA:
+            state = FIELD_START
+        elif state == FIELD_START:
+            if byte == _QUOTE:
+                state = QUOTED
+            elif byte != _SPACE and byte != _TAB:
+                state = PLAIN
+        elif state == AFTER_QUOTE and byte == _QUOTE:
+            state = QUOTED
+        elif state == AFTER_QUOTE or state == CLOSED:
+            if byte != _SPACE and byte != _TAB and byte != _RETURN:
+                return MALFORMED, -1
+            state = CLOSED
+    return state, -1
+
+
+@compiled
+def copy_fields(data: Bytes, spans: Integers, out: Bytes, ends: Integers) -> None:
+    """Write the fields of one column one after the other, and where each of them ends; `spans` is (2, n_records)."""
+    place = 0
+    for i in range(len(ends)):
+        start, stop = spans[0, i], spans[1, i]
+        if start >= 0:
+            for k in range(start, stop):
+                out[place] = data[k]
+                place += 1
+        else:
+            k = -1 - start
+            while k < stop:
+                out[place] = data[k]
+                place += 1
+                k += 2 if data[k] == _QUOTE else 1
+        ends[i] = place

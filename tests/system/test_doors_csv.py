@@ -1,0 +1,204 @@
+"""Attacks on the reader of CSV files: one record writes nothing for other people, whatever its text holds."""
+
+import io
+import random
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hushrank.cli.tables import read_catalogue, read_own_ratings
+from hushrank.engine import delimited
+from hushrank.engine.blocks import read_rows
+from hushrank.engine.catalogue import Catalogue
+from hushrank.engine.delimited import DelimitedText
+from hushrank.engine.grouping import Tally
+from hushrank.engine.inspection import inspect
+from hushrank.engine.rating_files import read_rating_file
+from hushrank.engine.ratings import read_ratings
+from hushrank.estimators.completion import PrivateCompletion
+from hushrank.estimators.covariance import PrivateCovariance
+
+N_ITEMS = 6
+FILES, PARTS = 10_000, 20
+
+
+def canonical(text):
+    """The canonical form of an id; empty for none."""
+    text = text.strip(" \t\n\v\f\r")
+    return str(int(text.split(".")[0])) if re.fullmatch(r"[+-]?[0-9]+(\.0*)?", text) else text
+
+
+def test_a_text_with_line_breaks_is_one_record(tmp_path):
+    """Violation 2: the lines of one user's review became ratings of other users."""
+    review = "great!\n" + "".join(f"{victim},0,5,x\n" for victim in range(150))
+    for text in (review, "dull"):
+        table = pd.DataFrame({"user": [900, 901], "item": [0, 1], "rating": [1, 2], "review": [text, "ok"]})
+        table.to_csv(tmp_path / "x.csv", index=False)
+        ratings = read_ratings(tmp_path / "x.csv", owner="A", items=N_ITEMS, rating_range=(1, 5))
+        assert ratings.n_users == 2
+        [block] = ratings.blocks()
+        assert block.items.tolist() == [0, 1] and block.values.tolist() == [-1.0, -0.5]
+
+
+def test_the_count_of_an_item_moves_by_its_sensitivity_at_most(tmp_path):
+    """The same end to end: item counts of two neighbors, with the same noise, differ as one user may make them."""
+    rng = np.random.default_rng(1)
+    counts = []
+    for text in ("fine", "fine\n" + "".join(f"{900 + k},3,5,x\n" for k in range(150))):
+        rows = [(user, int(rng.integers(N_ITEMS)), 3, "-") for user in range(200)]
+        rows[7] = (7, 3, 5, text)
+        rng = np.random.default_rng(1)  # the same ratings for both
+        pd.DataFrame(rows, columns=["user", "item", "rating", "review"]).to_csv(tmp_path / "x.csv", index=False)
+        model = PrivateCompletion(1, epsilon=1.0, delta=1e-6, rating_range=(1, 5), items=N_ITEMS, random_state=1)
+        counts.append(model.fit(tmp_path / "x.csv").item_counts_)
+    assert np.array_equal(*counts)
+
+
+def test_a_text_with_line_breaks_is_one_row(tmp_path):
+    """PrivateCovariance was hit as well: 40 lines of a note became 40 people."""
+    for note in ("-", "a\n" * 40, "x\n1.0,1.0,y\n" * 40, '"\n1.0,1.0,\n"', "\r\n", '""'):
+        table = pd.DataFrame({"a": [0.5, 0.25], "b": [0.5, 0.75], "note": [note, "-"]})
+        table.to_csv(tmp_path / "x.csv", index=False)
+        X = np.vstack(list(read_rows(tmp_path / "x.csv", owner="A", columns=["a", "b"]).blocks()))
+        assert X.tolist() == [[0.5, 0.5], [0.25, 0.75]]
+        assert inspect(tmp_path / "x.csv", columns=["a", "b"]).n_samples == 2
+    rows = read_rows(tmp_path / "x.csv", owner="A", columns=["a", "b"])
+    assert PrivateCovariance(row_norm=1.0, epsilon=1.0).fit(rows).n_ == 2
+
+
+MARKS = ["a", "7", "07", "+7", "7.0", "u2", " ", "é", '"', ",", "\n", "\r\n", "\t", "1_0", "-", "0", "NA", "\0", ";"]
+
+
+def random_text(rng, longest=5):
+    return "".join(rng.choice(MARKS) for _ in range(rng.randrange(longest)))
+
+
+def random_record(rng):
+    """User, item, rating, review and a number: ids odd and plain, numbers mostly."""
+    user = rng.choice([str(rng.randrange(6)), random_text(rng, 3)])
+    item = rng.choice([str(rng.randrange(N_ITEMS)), random_text(rng, 2)])
+    rating = rng.choice([str(rng.randrange(7)), f"{rng.uniform(0, 6):.3f}", random_text(rng, 2)])
+    review = random_text(rng) + "".join(f"{rng.randrange(6)},1,5,x,2\n" for _ in range(rng.randrange(3)))
+    return (user, item, rating, review, repr(rng.gauss(0, 1)))
+
+
+def well_formed(records, rng):
+    """A file as RFC 4180 has it, fields quoted where they must be and now and then where not."""
+
+    def field(text):
+        must = any(mark in text for mark in ',"\r\n') or text == "" or text != text.strip()
+        return '"' + text.replace('"', '""') + '"' if must or rng.random() < 0.1 else text
+
+    newline = rng.choice(["\n", "\r\n"])
+    lines = [",".join(map(field, record)) for record in [("user", "item", "rating", "review", "x"), *records]]
+    return (newline.join(lines) + newline * rng.randrange(2)).encode()
+
+
+CATALOGUE = Catalogue(N_ITEMS)
+
+
+def contributions(path, records):
+    """Each user's items and values by canonical id, from the block that kernels would see."""
+    block = read_rating_file(path, CATALOGUE, (1.0, 5.0), "A").read(Tally())
+    users = dict.fromkeys(user for user in (canonical(record[0]) for record in records) if user)
+    spans = [slice(*block.indptr[i : i + 2]) for i in range(len(block))]
+    own = [(block.items[span].tobytes(), block.values[span].tobytes()) for span in spans]
+    return dict(zip(users, own, strict=True))
+
+
+def numbers(path):
+    return np.vstack([np.empty((0, 2)), *read_rows(path, owner="A", columns=["rating", "x"]).blocks()])
+
+
+def records_read(path):
+    found = []
+    for fields in DelimitedText(path, "A").fields(range(5)):
+        found += zip(*(fields.column(j).to_pylist() for j in range(5)), strict=True)
+    return found
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_changing_one_record_changes_one_contribution(part, tmp_path, monkeypatch):
+    """10,000 well-formed files: read as by pandas, and neighbors differ in one row and in the users of one record."""
+    rng = random.Random(part)
+    path = tmp_path / "x.csv"
+    for _ in range(FILES // PARTS):
+        monkeypatch.setattr(delimited, "CHUNK_BYTES", rng.choice([40, 150, 2**22, 2**22]))
+        records = [random_record(rng) for _ in range(rng.randrange(1, 7))]
+        content = well_formed(records, rng)
+        path.write_bytes(content)
+        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        stripped = [tuple(cell.strip(" \t\n\v\f\r").encode() for cell in row) for row in table.itertuples(index=False)]
+        assert records_read(path) == stripped and len(stripped) == len(records)
+        before, rows = contributions(path, records), numbers(path)
+
+        changed = rng.randrange(len(records))
+        old, records[changed] = records[changed], random_record(rng)
+        path.write_bytes(well_formed(records, rng))
+        after, other_rows = contributions(path, records), numbers(path)
+        touched = {canonical(old[0]), canonical(records[changed][0])}
+        assert {user: own for user, own in before.items() if user not in touched} == {
+            user: own for user, own in after.items() if user not in touched
+        }
+        assert np.array_equal(np.delete(rows, changed, 0), np.delete(other_rows, changed, 0), equal_nan=True)
+
+
+SAME = ["7", "07", "+7", "7.0", " 7", "7."]
+APART = ["1_0", "10", "7e0", "seven", "7.5", "NA", "nan", "x"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "table"])
+def test_an_id_has_one_canonical_form_in_every_format(tmp_path, kind):
+    """7, 07, 7.0 and +7 were four users, and 1_0 was item 10 in one place and unknown in another."""
+    users = SAME + APART
+    table = pd.DataFrame({"user": users, "item": [0] * len(users), "rating": [3] * len(users)}).astype(
+        {"user": "string"}
+    )
+    if kind == "csv":
+        table.to_csv(tmp_path / "x.csv", index=False)
+    elif kind == "parquet":
+        table.to_parquet(tmp_path / "x.parquet")
+    data = table if kind == "table" else tmp_path / f"x.{kind}"
+    assert read_ratings(data, owner="A", items=1, rating_range=(1, 5)).n_users == 1 + len(APART)
+
+
+def test_items_mean_the_same_in_training_and_in_serving(tmp_path):
+    spellings = {
+        "10": 10,
+        "1_0": None,
+        "010": 10,
+        "+10": 10,
+        "10.0": 10,
+        "\u0661\u0660": None,
+        " 10 ": 10,
+        "": None,
+        "-0": 0,
+    }
+    for text, item in spellings.items():
+        (tmp_path / "x.csv").write_text(f'user,item,rating\n1,"{text}",5\n')
+        [block] = read_ratings(tmp_path / "x.csv", owner="A", items=11, rating_range=(1, 5)).blocks()
+        own = read_own_ratings(tmp_path / "x.csv", pa.int64())
+        assert block.items.tolist() == ([] if item is None else [item]) and own["item"].to_pylist() == [item]
+    pq.write_table(pa.table({"item": ["007", "x"]}), tmp_path / "items.parquet")
+    (tmp_path / "items.csv").write_text("item\n007\nx\n")
+    for name in ("items.parquet", "items.csv"):
+        catalogue = Catalogue(read_catalogue(tmp_path / name))
+        assert catalogue.positions(["7", "07", "X", "x"]).tolist() == [0, 0, -1, 1]
+
+
+def test_own_ratings_with_a_broken_record_are_refused_not_shortened(tmp_path):
+    from hushrank.cli.main import cli
+
+    table = pd.DataFrame({"user": [1, 2], "item": [0, 1], "rating": [3, 3]})
+    model = PrivateCompletion(1, epsilon=1.0, delta=1e-6, rating_range=(1, 5), items=2).fit(table)
+    model.save(tmp_path / "model.hush")
+    for broken in ("7,1\n", '7,"1,5\n', "7,1,5,5\n"):
+        (tmp_path / "own.csv").write_text("user,item,rating\n8,1,5\n" + broken)
+        arguments = ["recommend", str(tmp_path / "model.hush"), "--ratings", str(tmp_path / "own.csv")]
+        result = CliRunner().invoke(cli, arguments)
+        assert "a CSV file whose records have 3 fields, as its header" in str(result.exception)

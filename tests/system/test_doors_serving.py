@@ -1,0 +1,192 @@
+"""Attacks on serving: what is computed for a person returns to that person, in every format, order and size."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+from hushrank.cli.recommend import command
+from hushrank.engine import grouping, out_of_core, rating_matrices
+from hushrank.estimators import recommender
+from hushrank.estimators.completion import PrivateCompletion
+from hushrank.evaluation.synthetic import synthetic_ratings
+from hushrank.exceptions import InvalidParameter
+
+N_ITEMS = 60
+SPARSE = ("csr", "csc", "coo", "lil", "dok")  # codespell:ignore coo
+
+
+def fitted(n_items, **parameters):
+    table = synthetic_ratings(400, n_items, seed=2).table()
+    terms = {"epsilon": 20.0, "delta": 1e-6, "rating_range": (1, 5), "items": n_items, "random_state": 3}
+    return PrivateCompletion(3, **{**terms, **parameters}).fit(table)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(N_ITEMS)
+
+
+@pytest.fixture(scope="module")
+def entries():
+    """Users, items and ratings of 300 users, some of them without any, in no order."""
+    rng = np.random.default_rng(5)
+    rated = rng.uniform(size=(300, N_ITEMS)) < 0.3
+    rated[[0, 17, 299]] = False
+    users, items = np.nonzero(rated)
+    order = rng.permutation(len(users))
+    return users[order], items[order], rng.integers(1, 6, len(users)).astype(float)
+
+
+def stored(entries, form):
+    users, items, ratings = entries
+    return sp.coo_array((ratings, (users, items)), (300, N_ITEMS)).asformat(form)
+
+
+def own_of(entries, user):
+    users, items, ratings = entries
+    return items[users == user], ratings[users == user]
+
+
+@pytest.fixture
+def low_thresholds(monkeypatch):
+    """Every internal threshold so low that this little data passes it many times."""
+    monkeypatch.setattr(out_of_core, "CHUNK_RATINGS", 64)
+    monkeypatch.setattr(out_of_core, "PARTED_IN_MEMORY", 500)
+    monkeypatch.setattr(out_of_core, "GROUPED_IN_MEMORY", 900)
+    monkeypatch.setattr(grouping, "MAX_BLOCK_RATINGS", 100)
+    monkeypatch.setattr(rating_matrices, "MAX_BLOCK_RATINGS", 100)
+    monkeypatch.setattr(recommender, "_USERS_AT_ONCE", 7)
+
+
+def assert_answers_belong(model, asked, entries, users):
+    """Row i of every answer is what user i alone is told; `users` are those whose rows are expected, in order."""
+    Z, predicted, top = model.fold_in(asked), model.predict(asked), model.recommend(asked, 5)
+    assert len(Z) == len(predicted) == len(top.items) == len(top.users) == len(users)
+    for i, user in enumerate(users):
+        own = own_of(entries, user)
+        assert np.array_equal(Z[i], model.fold_in(own))
+        assert np.array_equal(top.items[i], model.recommend(own, 5).items)
+        assert not set(top.items[i]) & set(own[0])
+        assert predicted[i] == pytest.approx(model.predict(own), rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [*SPARSE, "dense"])
+def test_rows_of_matrices_are_answered_in_their_order(model, entries, form, low_thresholds):
+    asked = stored(entries, "csr" if form == "dense" else form)
+    if form == "dense":
+        asked = np.where(asked.toarray() == 0, np.nan, asked.toarray())
+    assert_answers_belong(model, asked, entries, range(300))
+    assert model.recommend(asked, 2).users.tolist() == list(range(300))
+
+
+def test_a_million_entries_and_more_change_no_owner():
+    """Violation 1: above 2^20 stored ratings rows came back in the order of the grouping."""
+    n_users, n_items, n_each = 2048, 1100, 1024
+    model = fitted(n_items)
+    rng = np.random.default_rng(7)
+    items = np.argsort(rng.uniform(size=(n_users, n_items)), axis=1)[:, :n_each].ravel()
+    users = np.repeat(np.arange(n_users), n_each)
+    order = rng.permutation(n_users * n_each)
+    ratings = rng.integers(1, 6, n_users * n_each).astype(float)
+    shuffled = sp.coo_array((ratings[order], (users[order], items[order])), (n_users, n_items))
+    alone = [model.fold_in((items[users == user], ratings[users == user])) for user in range(0, n_users, 97)]
+    expected = model.fold_in(shuffled.tocsr())
+    assert np.array_equal(expected[::97], alone)
+    for form in SPARSE[1:]:
+        asked = shuffled.asformat(form)
+        assert asked.nnz == 2**21
+        assert np.array_equal(model.fold_in(asked), expected), form
+    table = pa.table({"user": users[order], "item": items[order], "rating": ratings[order]})
+    top = model.recommend(table, 3)
+    assert np.array_equal(model.fold_in(table), expected[top.users])
+    by_row = model.recommend(shuffled, 3)
+    assert by_row.users.tolist() == list(range(n_users)) and np.array_equal(by_row.items[top.users], top.items)
+    seen = {(int(u), int(i)) for u, i in zip(users, items, strict=True)}
+    assert not any((int(u), int(i)) in seen for u, own in zip(top.users, top.items, strict=True) for i in own)
+
+
+IDS = {
+    "int64": lambda user: user * 7 - 1000,
+    "uint64": lambda user: 2**64 - 1 - user,
+    "str": lambda user: f"\u00fcser \u2028{user},\n\0",
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("form", [pa.table, pl.DataFrame, pd.DataFrame])
+def test_tables_in_any_order_carry_their_ids(model, entries, kind, form, low_thresholds):
+    name = IDS[kind]
+    dtype = {"int64": pa.int64(), "uint64": pa.uint64(), "str": pa.string()}[kind]
+    ids = pa.array([name(int(user)) for user in entries[0]], dtype)
+    column = {pa.table: ids, pl.DataFrame: pl.from_arrow(ids), pd.DataFrame: pd.Series(ids.to_pylist())}[form]
+    asked = form({"user": column, "item": entries[1], "rating": entries[2]})
+    users = list(dict.fromkeys(entries[0].tolist()))
+    assert_answers_belong(model, asked, entries, users)
+    top = model.recommend(asked, 5)
+    by_id = dict(zip(top.users, top.items, strict=True))
+    assert list(by_id) == [name(user) for user in users]
+    assert np.array_equal(by_id[name(users[3])], top.items[3])
+    pairs = form({"user": column[:50], "item": entries[1][:50]})
+    expected = [
+        model.predict(own_of(entries, u), [i])[0] for u, i in zip(*(part[:50] for part in entries[:2]), strict=True)
+    ]
+    assert model.predict_ratings(asked, pairs) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_nobody_vanishes(model):
+    """Violation 1: null users and large unsigned ids lost their rows in silence."""
+    table = {"item": [1, 2, 3], "rating": [5.0, 1.0, 3.0]}
+    large = pa.table({**table, "user": pa.array([1, 2**63, 2**64 - 1], pa.uint64())})
+    assert model.recommend(large, 2).users.tolist() == [1, 2**63, 2**64 - 1]
+    assert len(model.fold_in(large)) == len(model.predict(large)) == 3
+    for users in ([1, None, 2], ["a", None, "b"], ["a", "", "b"], [None, None, None]):
+        asked = pa.table({**table, "user": users})
+        for serve in (model.fold_in, model.predict, model.recommend):
+            with pytest.raises(
+                InvalidParameter, match="own_ratings of PrivateCompletion must be a table with a user in"
+            ):
+                serve(asked)
+
+
+def test_the_command_line_names_whom_an_answer_is_for(model, entries, tmp_path):
+    model.save(tmp_path / "model.hush")
+    users, items, ratings = (part.tolist() for part in entries)
+    lines = [
+        f'"u{user}, ""the\n{user}th""",{item},{rating}'
+        for user, item, rating in zip(users, items, ratings, strict=True)
+    ]
+    (tmp_path / "own.csv").write_text("user,item,rating\n" + "\n".join(lines) + "\n")
+    arguments = [str(tmp_path / "model.hush"), "--ratings", str(tmp_path / "own.csv"), "--n", "5", "--json"]
+    answers = json.loads(CliRunner().invoke(command, arguments).stdout)["recommendations"]
+    order = list(dict.fromkeys(users))
+    assert [answer["user"] for answer in answers] == [f'u{user}, "the\n{user}th"' for user in order]
+    for answer, user in zip(answers, order, strict=True):
+        assert answer["items"] == model.recommend(own_of(entries, user), 5).items.tolist()
+
+
+def test_items_keep_their_owners_too(entries):
+    """Unsigned and text catalogues: the item that is recommended is the item that is meant."""
+    ids = {
+        "uint64": np.array([2**64 - 1 - i for i in range(N_ITEMS)], np.uint64),
+        "str": [f"{i:03d}" for i in range(N_ITEMS)],
+    }
+    plain = fitted(N_ITEMS)
+    for kind, catalogue in ids.items():
+        named = PrivateCompletion(3, epsilon=20.0, delta=1e-6, rating_range=(1, 5), items=catalogue, random_state=3)
+        table = synthetic_ratings(400, N_ITEMS, seed=2).table()
+        column = pa.array(
+            [catalogue[i] for i in table["item"].to_pylist()], pa.uint64() if kind == "uint64" else pa.string()
+        )
+        named.fit(table.set_column(table.column_names.index("item"), "item", column))
+        assert np.array_equal(named.item_factors_, plain.item_factors_)
+        for user in (3, 150):
+            own = own_of(entries, user)
+            asked = ([catalogue[i] for i in own[0]], own[1])
+            expected = [catalogue[i] for i in plain.recommend(own, 4).items]
+            assert named.recommend(asked, 4).items.tolist() == [int(i) if kind == "uint64" else i for i in expected]
