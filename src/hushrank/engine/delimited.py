@@ -87,7 +87,7 @@ class DelimitedText:
 
     def __init__(self, path: Path, owner: str) -> None:
         self._path, self._owner = path, owner
-        with refuse_damaged(path, "CSV", owner, UnicodeDecodeError, csv.Error), path.open("rb") as file:
+        with refuse_damaged(path, "CSV", owner), path.open("rb") as file:
             self.names, self._start = self._read_header(file)
 
     def fields(self, positions: Sequence[int]) -> Iterator[Fields]:

@@ -1,7 +1,5 @@
 """Rows of files: the kind of a file is told by its suffix, a folder holds Parquet files."""
 
-import zipfile
-import zlib
 from collections.abc import Callable, Hashable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -37,16 +35,15 @@ def _read_parquet(path: Path, owner: str, columns: Columns) -> Rows:
 
 def _read_npy(path: Path, owner: str, columns: Columns) -> Rows:
     """Rows of one stored array, mapped into memory."""
-    with refuse_damaged(path, "npy", owner, ValueError, EOFError):
+    with refuse_damaged(path, "npy", owner):
         # Copy-on-write ("c") would spare the kernel a copy, but such maps may not exceed the memory of the machine.
         return read_array(np.lib.format.open_memmap(path, mode="r"), owner, columns)
 
 
 def _read_npz(path: Path, owner: str, columns: Columns) -> Rows:
     """Rows of the one array of an archive, or of a matrix saved by scipy.sparse.save_npz; read as a whole."""
-    damage = (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
     # The file is opened here because NumPy leaves that of a damaged archive open.
-    with refuse_damaged(path, "npz", owner, *damage), path.open("rb") as file:
+    with refuse_damaged(path, "npz", owner), path.open("rb") as file:
         with np.load(file, allow_pickle=False) as archive:
             names = archive.files
             if "format" not in names and len(names) != 1:

@@ -41,7 +41,7 @@ class ParquetRows(Rows):
         rows = self._block_rows(max_rows)
         for path in self._paths:
             with (
-                refuse_damaged(path, "Parquet", self._owner, KeyError),
+                refuse_damaged(path, "Parquet", self._owner),
                 pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file,
             ):
                 for batch in file.iter_batches(rows, columns=self._names):

@@ -131,7 +131,7 @@ class ParquetSource(ColumnSource):
         """Rows of one file after the other."""
         for path in self._paths:
             with (
-                refuse_damaged(path, "Parquet", self._owner, KeyError),
+                refuse_damaged(path, "Parquet", self._owner),
                 pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file,
             ):
                 for batch in file.iter_batches(BATCH_ROWS, columns=list(self._names)):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.engine.sparse import check_indices
@@ -183,15 +182,19 @@ def _is_plain(text: str | bytes) -> bool:
 
 
 @contextmanager
-def refuse_damaged(path: Path, kind: str, owner: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn what a library says about an unreadable file into one line that shows nothing of its content."""
+def refuse_damaged(path: Path, kind: str, owner: str) -> Iterator[None]:
+    """Turn what a library says about an unreadable file into one line that shows nothing of its content.
+
+    Libraries raise errors of every kind over files that a stranger made.
+    """
     try:
         yield
-    except InvalidParameter:
+    except (InvalidParameter, AssertionError):
         raise
-    except (OSError, pa.ArrowException, *errors) as error:
+    except Exception as error:
         number = getattr(error, "errno", None)
-        reason = strerror(number) if number else "damaged, or of another kind"
+        reason = strerror(number) if isinstance(number, int) else "damaged, or of another kind"
+        reason = "too large for the memory" if isinstance(error, MemoryError) else reason
         raise InvalidParameter(owner, "X", f"a readable {kind} file", f"{path.name}: {reason}") from error
 
 
