@@ -13,6 +13,7 @@ NAMES = (
     "bench_pca",
     "bench_orbit",
     "bench_parquet",
+    "bench_csv",
     "bench_completion",
     "bench_movielens",
     "bench_als",
