@@ -15,6 +15,8 @@ from hushrank.engine.delimited_kernels import (
     copy_fields,
     find_records,
     follow_record,
+    measure_fields,
+    read_short_numbers,
     strip_span,
 )
 
@@ -25,7 +27,7 @@ def data_of(content):
 
 def found(content, width=2, is_end=True, longest=100):
     """Spans of all fields of the records, and how many bytes were used."""
-    spans = np.zeros((width, 2, content.count(b"\n") + 1), np.int64)
+    spans = np.zeros((width, 2, content.count(b"\n") + 1), np.int32)
     n_records, n_used = find_records(data_of(content), is_end, np.arange(width), longest, spans)
     return spans[:, :, :n_records], n_used
 
@@ -36,6 +38,7 @@ def test_spans_are_those_of_the_fields():
     assert n_used == len(content) and spans[0].T.tolist() == [[0, 1], [13, 13]]
     assert spans[1, 0, 0] == -1 - 4 and content[4 : spans[1, 1, 0]] == b'b""c'
     assert content[spans[1, 0, 1] : spans[1, 1, 1]] == b"x\ny"
+    assert measure_fields(spans[1]) == (7, 0)  # a doubled quote is written as one
     out, ends = np.zeros(6, np.uint8), np.zeros(2, np.int64)
     copy_fields(data_of(content), np.ascontiguousarray(spans[1]), out, ends)
     assert out.tobytes() == b'b"cx\ny' and ends.tolist() == [3, 6]
@@ -80,3 +83,32 @@ def test_following_a_record_ends_where_finding_it_does(content, cuts):
 def test_white_space_is_that_of_ascii(content):
     start, stop = strip_span(data_of(content), 0, len(content))
     assert content[start:stop] == content.strip(b" \t\n\v\f\r")
+
+
+written = st.text("0123456789", min_size=1, max_size=18)
+numerals = st.builds("{}{}{}".format, st.sampled_from(["", "-", "+"]), written, st.just("") | written.map(".{}".format))
+
+
+@given(st.lists(numerals | st.text("0123456789.+-e_ x", max_size=6), min_size=1, max_size=12))
+@settings(deadline=None, max_examples=300)
+def test_short_numbers_are_those_of_python(texts):
+    content = "".join(texts).encode()
+    ends = np.cumsum([0, *map(len, texts)])
+    spans = np.array([ends[:-1], ends[1:]], np.int32)
+    numbers, left = np.full(len(texts), np.nan), np.zeros(len(texts), np.bool_)
+    assert read_short_numbers(data_of(content), spans, numbers, left) == left.sum()
+    for text, number, is_left in zip(texts, numbers, left, strict=True):
+        digits = text.lstrip("+-").replace(".", "", 1)
+        if not is_left:
+            assert number == float(text) and np.signbit(number) == text.startswith("-")
+        if digits.isdigit() and len(digits) <= 15 and text.count("-") + text.count("+") <= 1:
+            assert not is_left
+
+
+def test_records_without_fields_are_left():
+    spans, (numbers, left) = (
+        np.array([[0, 0, -2], [UNREADABLE, BLANK, 3]], np.int32),
+        (np.zeros(3), np.zeros(3, np.bool_)),
+    )
+    assert read_short_numbers(data_of(b"1234"), spans, numbers, left) == 3 and left.all()
+    assert measure_fields(spans) == (2, 2)

@@ -1,4 +1,6 @@
-"""Progress goes to stderr and says how many rows are done; without verbose there is nothing."""
+"""Progress goes to stderr: a share and the time left, numbers of rows only if asked for, nothing without verbose."""
+
+import re
 
 import numpy as np
 import pytest
@@ -14,19 +16,33 @@ def count(block, state):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_rows_are_counted_on_stderr(threads, capfd):
+def test_rows_are_counted_on_stderr_where_that_was_asked_for(threads, capfd):
     rows = read_rows(np.ones((12_345, 1)), owner="test")
-    assert LocalEngine(threads).total(rows, count, None, verbose=1, label="second moments") == 12_345
+    assert LocalEngine(threads).total(rows, count, None, verbose=2, label="second moments") == 12_345
     seen = capfd.readouterr()
-    assert "second moments" in seen.err and "12,345 of 12,345 rows" in seen.err
+    shown = " ".join(seen.err.split())  # long lines are wrapped
+    assert "second moments" in shown and "100 %" in shown and "12,345 of 12,345 rows" in shown
+    assert "(not private)" in shown
     assert set(seen.out.split("out of the kernel")) <= {"", "\n", "\n\n"}  # lines of two threads may mix
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_bar_alone_tells_no_number_of_rows(known, capfd):
+    X = np.ones((12_345, 1))
+    rows = read_rows(X if known else iter([X[:5000], X[5000:]]), owner="test")
+    LocalEngine(1).total(rows, count, None, verbose=1, label="sums")
+    shown = capfd.readouterr().err
+    assert "sums" in shown and ("100 %" in shown) == known
+    assert "row" not in shown
+    clock = r"-:--:--|\d+:\d\d:\d\d"  # the time left
+    assert set(re.findall(r"\d[\d,.]*", re.sub(clock, "", shown))) <= {"100"}
 
 
 def test_an_unknown_number_of_rows_is_left_out(capfd):
     rows = read_rows(iter([np.ones((5, 1)), np.ones((6, 1))]), owner="test")
     LocalEngine(1).total(rows, count, None, verbose=2)
     seen = capfd.readouterr().err
-    assert "11 rows" in seen and " of " not in seen
+    assert "11 rows" in seen and " of " not in seen and "%" not in seen
 
 
 def test_nothing_is_shown_by_default(capfd):
@@ -37,7 +53,8 @@ def test_nothing_is_shown_by_default(capfd):
 
 
 def test_the_display_ends_with_an_error(capfd):
-    with pytest.raises(ZeroDivisionError), show_progress(10, "sums", verbose=1) as advance:
+    with pytest.raises(ZeroDivisionError), show_progress(10, "sums", verbose=2) as advance:
         advance(3)
         _ = 1 / 0
-    assert "3 of 10 rows" in capfd.readouterr().err
+    shown = capfd.readouterr().err
+    assert "3 of 10 rows" in shown and "30 %" in shown

@@ -7,7 +7,6 @@ import numpy as np
 
 from hushrank.engine.delimited import DelimitedText
 from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows, choose_columns
-from hushrank.engine.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
 
@@ -28,5 +27,5 @@ class CsvRows(Rows):
         for fields in self._text.fields(self._positions):
             block = np.empty((self.n_features, len(fields))).T  # columns are contiguous, see `to_block`
             for j in range(self.n_features):
-                block[:, j] = to_numbers(fields.column(j))
+                block[:, j] = fields.numbers(j)
             yield from (block[start : start + rows] for start in range(0, len(block), rows))

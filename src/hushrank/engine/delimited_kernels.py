@@ -14,10 +14,13 @@ from hushrank.linalg.quantize import compiled
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
+Spans = NDArray[np.int32]
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
 
 UNREADABLE, BLANK = -1, -2
+
+_POWERS_OF_TEN = 10.0 ** np.arange(16)
 
 # Where `follow_record` stands between two bytes.
 FIELD_START, PLAIN, QUOTED, AFTER_QUOTE, CLOSED = range(5)
@@ -25,7 +28,7 @@ MALFORMED = -1
 
 
 @compiled
-def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, spans: Integers) -> tuple[int, int]:
+def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, spans: Spans) -> tuple[int, int]:
     """Spans of the wanted fields of all complete records; how many, and where the first incomplete one starts.
 
     Parameters
@@ -146,12 +149,27 @@ def follow_record(data: Bytes, state: int) -> tuple[int, int]:
 
 
 @compiled
-def copy_fields(data: Bytes, spans: Integers, out: Bytes, ends: Integers) -> None:
+def measure_fields(spans: Spans) -> tuple[int, int]:
+    """Bytes of the fields of one column at most, and how many records have none; `spans` is (2, n_records)."""
+    n_bytes, n_unreadable = 0, 0
+    for i in range(spans.shape[1]):
+        start, stop = spans[0, i], spans[1, i]
+        if stop < 0:
+            n_unreadable += 1
+        else:
+            n_bytes += stop - (start if start >= 0 else -1 - start)
+    return n_bytes, n_unreadable
+
+
+@compiled
+def copy_fields(data: Bytes, spans: Spans, out: Bytes, ends: Integers) -> None:
     """Write the fields of one column one after the other, and where each of them ends; `spans` is (2, n_records)."""
     place = 0
     for i in range(len(ends)):
         start, stop = spans[0, i], spans[1, i]
-        if start >= 0:
+        if stop < 0:
+            pass
+        elif start >= 0:
             for k in range(start, stop):
                 out[place] = data[k]
                 place += 1
@@ -162,3 +180,35 @@ def copy_fields(data: Bytes, spans: Integers, out: Bytes, ends: Integers) -> Non
                 place += 1
                 k += 2 if data[k] == _QUOTE else 1
         ends[i] = place
+
+
+@compiled
+def read_short_numbers(data: Bytes, spans: Spans, numbers: NDArray[np.float64], left: NDArray[np.bool_]) -> int:
+    """Fill the numbers that are written as [+-]digits[.digits] with at most 15 digits, and which are left; how many.
+
+    Such a number is an integer below 2^53 over a power of ten below 10^16, both exact, so that one division rounds it
+    correctly.
+    """
+    n_left = 0
+    for i in range(spans.shape[1]):
+        at, stop = spans[0, i], spans[1, i]
+        left[i] = True
+        if 0 <= at < stop <= at + 17:
+            is_negative = data[at] == 45
+            at += is_negative or data[at] == 43
+            integer, n_digits, n_decimals, n_points = 0, 0, 0, 0
+            while at < stop:
+                if 48 <= data[at] <= 57:
+                    integer = 10 * integer + (data[at] - 48)
+                    n_digits += 1
+                    n_decimals += n_points
+                elif data[at] == 46 and n_points == 0:
+                    n_points = 1
+                else:
+                    break
+                at += 1
+            if at == stop and 0 < n_digits <= 15:
+                value = integer / _POWERS_OF_TEN[n_decimals]
+                numbers[i], left[i] = -value if is_negative else value, False
+        n_left += left[i]
+    return n_left

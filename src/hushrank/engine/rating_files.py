@@ -25,7 +25,6 @@ from hushrank.engine.out_of_core import Grouper
 from hushrank.engine.parquet import SUFFIXES, parquet_files
 from hushrank.engine.rows import refuse_damaged
 from hushrank.engine.tables import to_block
-from hushrank.engine.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
 BATCH_ROWS = 2**16
@@ -149,7 +148,7 @@ class CsvSource(ColumnSource):
     def batches(self) -> Iterator[Batch]:
         """Consecutive records."""
         for fields in self._text.fields([self._text.names.index(name) for name in self._names]):
-            ratings = np.ones(len(fields)) if self._range is None else to_numbers(fields.column(2))
+            ratings = np.ones(len(fields)) if self._range is None else fields.numbers(2)
             yield fields.column(0), self._catalogue.positions_of_texts(fields.column(1)), ratings
 
 
