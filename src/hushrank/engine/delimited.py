@@ -120,7 +120,7 @@ class DelimitedText:
             buffer = bytearray(LONGEST_RECORD + CHUNK_BYTES)  # reused: new memory for each chunk takes longer to get
             spans, n_rest, is_end = np.empty(0, np.int32), 0, False
             while not is_end:
-                n_read = file.readinto(memoryview(buffer)[n_rest : n_rest + CHUNK_BYTES])  # type: ignore[attr-defined]
+                n_read = file.readinto(memoryview(buffer)[n_rest : n_rest + CHUNK_BYTES])
                 n_bytes, is_end = n_rest + n_read, n_read == 0
                 data = np.frombuffer(buffer, np.uint8, n_bytes)
                 shape = (len(positions), 2, buffer.count(b"\n", 0, n_bytes) + 1)
@@ -179,10 +179,11 @@ class DelimitedText:
         return names, stop + 1
 
 
-def _pass_over(file: BinaryIO, start: bytearray) -> None:
+def _pass_over(file: BinaryIO, start: bytes | bytearray) -> None:
     """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way."""
     begin = file.tell() - len(start)
-    piece, before, state = start, begin, FIELD_START
+    piece: bytes | bytearray = start
+    before, state = begin, FIELD_START
     while piece:
         state, stop = follow_record(np.frombuffer(piece, np.uint8), state)
         if stop >= 0:
