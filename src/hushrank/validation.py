@@ -28,6 +28,9 @@ class Param:
         Whether None is accepted as well.
     description : str
         What an instance of another class is called in the error.
+    later : bool
+        Whether the parameter was added after the first model files: at its default it is not written, so that older
+        versions still read the file.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Param:
     words: tuple[str, ...] = ()
     optional: bool = False
     description: str = ""
+    later: bool = False
 
     def check(self, value: Any, name: str, owner: str) -> None:
         """Raise InvalidParameter unless `value` is what this line asks for."""

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import tracemalloc
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from completion_support import RELATIONS, Replay, adverse_people, largest_loss, make_people, make_releases
@@ -127,6 +129,40 @@ def test_wrong_catalogues_are_refused():
     for value in CatalogueParam().wrong_values():
         with pytest.raises(InvalidParameter, match=r"^items of Owner must be .*, or None for a matrix; got"):
             CatalogueParam().check(value, "items", "Owner")
+
+
+@pytest.mark.parametrize(
+    ("saved", "message"),
+    [
+        ({"name": "psychic"}, "method is none of .*; others were made by a newer version of hushrank"),
+        ({"name": ["als"]}, "method is none of"),
+        ([1], "method is none of"),
+        (None, "method is none of"),
+        ({"name": "als", "color": 1}, "'color' was made by a newer version of hushrank"),
+        ({"name": "als", "sweeps": -1}, "sweeps of AlternatingLeastSquares must be"),
+    ],
+)
+def test_options_from_a_file_are_checked(saved, message):
+    with pytest.raises(ValueError, match=message):
+        MethodParam(words=tuple(METHODS)).from_json(saved)
+
+
+def test_missing_options_have_their_defaults():
+    assert MethodParam(words=tuple(METHODS)).from_json({"name": "spectral"}) == Spectral()
+
+
+def test_a_count_is_checked_without_making_so_many_ids():
+    tracemalloc.start()
+    CatalogueParam().check(2**31 - 1, "items", "Owner")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("value", [["a", "\ud800"], pa.array([b"a", b"\xff"]).view(pa.string())], ids=["half", "bytes"])
+def test_ids_that_are_no_text_are_refused_before_a_fit(value):
+    with pytest.raises(InvalidParameter, match=r"^items of PrivateCompletion must be .* or None for a matrix; got"):
+        PrivateCompletion(1, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=value).fit(np.eye(2))
 
 
 def test_names_of_methods_are_their_options():

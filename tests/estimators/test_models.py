@@ -42,6 +42,6 @@ def test_unknown_classes_are_refused(tmp_path):
     for name in ("os.system", ["PrivatePCA"], None):
         write_archive(path, {**content, "class": name}, arrays)
         with pytest.raises(
-            ModelFileError, match=rf"holds a model of class {re.escape(str(name))}, which is not one of"
+            ModelFileError, match=rf"holds a model of class {re.escape(repr(name))}, which is not one of"
         ):
             load(path)

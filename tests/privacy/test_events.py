@@ -132,7 +132,22 @@ def test_rises_within_rounding_error_are_removed_upward():
     assert Mixture([0.0, 1.0], [0.1, 0.1 + 1e-12]).deltas == (0.1 + 1e-12, 0.1 + 1e-12)
 
 
+def test_missing_fields_have_their_defaults():
+    """As an older version wrote them, which did not know the field."""
+    assert from_dict({"type": "Pure", "epsilon": 0.5}) == Pure(0.5, bounded_range=False)
+    assert from_dict({"type": "Repeated", "count": 2, "event": {"type": "Pure", "epsilon": 1.0}}) == Repeated(
+        Pure(1.0), 2
+    )
+
+
 # Refusals
+
+
+def deep(depth):
+    description = {"type": "Pure", "epsilon": 1.0}
+    for _ in range(depth):
+        description = {"type": "Composed", "events": [description]}
+    return description
 
 
 @pytest.mark.parametrize(
@@ -161,8 +176,18 @@ def test_rises_within_rounding_error_are_removed_upward():
         (lambda: check_event(Gaussian, "fit"), r"^event of fit must be made of Gaussian"),
         (lambda: from_dict({"type": "Laplace"}), r"^description of from_dict must be of a type in Gaussian"),
         (lambda: from_dict([1]), r"^description of from_dict must be of a type in Gaussian"),
-        (lambda: from_dict({"type": "Gaussian"}), r"must be a Gaussian with noise_multiplier; got \{'type'"),
-        (lambda: from_dict({"type": "NonPrivate", "x": 1}), r"must be a NonPrivate with no fields; got"),
+        (lambda: from_dict({"type": "Laplace"}), r"others were made by a newer version of hushrank; got \{'type'"),
+        (lambda: from_dict({"type": "Gaussian"}), r"must be a Gaussian of noise_multiplier; got \{\}"),
+        (
+            lambda: from_dict({"type": "NonPrivate", "x": 1}),
+            r"NonPrivate of no fields: 'x' was made by a newer version",
+        ),
+        (
+            lambda: from_dict({"type": "Pure", "epsilon": 1, "x": 1}),
+            r"'x' was made by a newer version of hushrank; got",
+        ),
+        (lambda: from_dict(deep(2000)), r"^description of from_dict must be nested less deeply"),
+        (lambda: Mixture([0, 10**400], [0.5, 0.1]), r"^epsilons of Mixture must be an iterable of floats"),
         (lambda: from_dict({"type": "Composed", "events": 1}), r"must be a Composed of a list of events"),
         (lambda: from_dict({"type": "Composed", "events": [1]}), r"^description of from_dict must be of a"),
         (lambda: from_dict({"type": ["Pure"]}), r"^description of from_dict must be of a type in Gaussian"),

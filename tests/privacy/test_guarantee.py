@@ -108,8 +108,23 @@ def test_guarantee_refusals(changes, message):
         make_guarantee(**changes)
 
 
-def test_description_with_missing_or_unknown_entries_is_refused():
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({**make_guarantee().to_dict(), "note": 1}, r"'note' was made by a newer version of hushrank; got"),
+        (
+            {"epsilon": 1.0},
+            r"must be a Guarantee of epsilon, delta, neighbors, unit, event, numerics, reproducible; got",
+        ),
+        (None, r"must be a dict of its fields; got None"),
+    ],
+)
+def test_descriptions_with_missing_or_unknown_entries_are_refused(wrong, message):
+    with pytest.raises(InvalidParameter, match=rf"^description of Guarantee .*{message}"):
+        Guarantee.from_dict(wrong)
+
+
+def test_a_description_without_a_field_of_later_versions_has_its_default():
     description = make_guarantee().to_dict()
-    for wrong in ({**description, "note": 1}, {"epsilon": 1.0}, None):
-        with pytest.raises(InvalidParameter, match=r"^description of Guarantee must be a dict of delta"):
-            Guarantee.from_dict(wrong)
+    assert description.pop("reproducible") is False
+    assert Guarantee.from_dict(description) == make_guarantee()

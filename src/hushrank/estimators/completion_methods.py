@@ -1,10 +1,11 @@
 """The methods of private matrix completion, by name or with options of their own."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.engine.catalogue import Catalogue
@@ -17,6 +18,7 @@ from hushrank.estimators.spectral_ratings import learn_ratings, learn_ratings_wi
 from hushrank.estimators.user_releases import UserReleases
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.parameters import check_integer
+from hushrank.privacy.records import NEWER, from_fields, to_fields
 from hushrank.validation import Param
 
 
@@ -41,6 +43,7 @@ class Spectral:
 
 
 FloatArray = NDArray[np.float64]
+MOST_IDS = 2**31 - 1
 Options = Spectral | AlternatingLeastSquares | FactoredGradient
 METHODS: dict[str, type[Any]] = {
     "spectral": Spectral,
@@ -87,14 +90,17 @@ class MethodParam(Param):
         """A name, or the name of the options and their values."""
         if isinstance(value, str):
             return value
-        return {"name": next(name for name, kind in METHODS.items() if type(value) is kind), **asdict(value)}
+        return {"name": next(name for name, kind in METHODS.items() if type(value) is kind), **to_fields(value)}
 
     def from_json(self, saved: Any) -> Any:
         """A method from what `to_json` gave."""
         if isinstance(saved, str):
             return saved
-        values = dict(saved)
-        return METHODS[values.pop("name")](**values)
+        name = saved.get("name") if isinstance(saved, dict) else None
+        if not isinstance(name, str) or name not in METHODS:
+            raise ValueError(f"method is none of {', '.join(METHODS)}; others were {NEWER}")
+        options = {key: value for key, value in saved.items() if key != "name"}
+        return METHODS[name](**from_fields(METHODS[name], options, METHODS[name].__name__))
 
 
 class CatalogueParam(Param):
@@ -104,12 +110,18 @@ class CatalogueParam(Param):
 
     def check(self, value: Any, name: str, owner: str) -> None:
         """Raise InvalidParameter unless `value` makes a catalogue."""
-        if value is None or isinstance(value, Catalogue):
+        if value is None:
             return
+        if isinstance(value, int | np.integer) and 1 <= value <= MOST_IDS and not isinstance(value, bool):
+            return  # without making them: a file from a stranger may ask for two thousand million
         try:
-            Catalogue(value)
+            catalogue = value if isinstance(value, Catalogue) else Catalogue(value)
+            catalogue.ids.validate(full=True)  # ids that are no text could be used, and then not be told to anybody
         except InvalidParameter as error:
             raise InvalidParameter(owner, name, f"{error.requirement}, or None for a matrix", error.got) from error
+        except pa.ArrowInvalid as error:
+            requirement = "ids that are Unicode text, or None for a matrix"
+            raise InvalidParameter(owner, name, requirement, type(value).__name__) from error
 
     def to_json(self, value: Any) -> Any:
         """A count, or the ids as a list."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from hushrank.archive import read_archive
 from hushrank.exceptions import ModelFileError
+from hushrank.model_files import restore_model
 
 # Class -> module. A file names its class; nothing but these is ever imported on its behalf.
 MODELS = {
@@ -32,7 +33,8 @@ def load(path: str | PathLike[str]) -> Any:
     >>> bool((copy.components_ == pca.components_).all()), copy.privacy_ == pca.privacy_
     (True, True)
     """
-    name = read_archive(path)[0].get("class")
+    content, columns = read_archive(path)
+    name = content.get("class")
     if not isinstance(name, str) or name not in MODELS:
-        raise ModelFileError(f"{path} holds a model of class {name}, which is not one of {', '.join(MODELS)}.")
-    return getattr(import_module(MODELS[name]), name).load(path)
+        raise ModelFileError(f"{path} holds a model of class {name!r:.60}, which is not one of {', '.join(MODELS)}.")
+    return restore_model(getattr(import_module(MODELS[name]), name), path, content, columns)

@@ -6,13 +6,14 @@ nothing about the data; it prints, compares, hashes and travels through JSON.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.parameters import check_integer, check_real
+from hushrank.privacy.records import NEWER, from_fields, to_fields
 
 MAX_COUNT = 2**53
 
@@ -165,27 +166,31 @@ def leaves(event: Event, owner: str = "leaves") -> dict[Leaf, int]:
 def to_dict(event: Event) -> dict[str, Any]:
     """A JSON-safe description: the class name under "type", then its fields."""
     check_event(event, "to_dict")
-    values = {field.name: _to_json(getattr(event, field.name)) for field in fields(event)}
+    values = {name: _to_json(value) for name, value in to_fields(event).items()}
     return {"type": type(event).__name__, **values}
 
 
 def from_dict(description: Mapping[str, Any]) -> Event:
-    """The event described by `to_dict`; anything else is refused."""
+    """The event described by `to_dict`, of this version or an older one; anything else is refused."""
+    try:
+        return _from_dict(description)
+    except RecursionError:
+        raise InvalidParameter("from_dict", "description", "nested less deeply", type(description)) from None
+
+
+def _from_dict(description: Mapping[str, Any]) -> Event:
     kind = description.get("type") if isinstance(description, Mapping) else None
     if not isinstance(kind, str) or kind not in _CLASSES:
-        raise InvalidParameter("from_dict", "description", f"of a type in {', '.join(_CLASSES)}", description)
+        requirement = f"of a type in {', '.join(_CLASSES)}; others were {NEWER}"
+        raise InvalidParameter("from_dict", "description", requirement, description)
     cls = _CLASSES[kind]
-    values = {name: value for name, value in description.items() if name != "type"}
-    names = {field.name for field in fields(cls)}
-    if set(values) != names:
-        expected = ", ".join(sorted(names)) or "no fields"
-        raise InvalidParameter("from_dict", "description", f"a {cls.__name__} with {expected}", description)
+    values = from_fields(cls, {name: value for name, value in description.items() if name != "type"}, "from_dict")
     if cls is Composed:
         if not isinstance(values["events"], list):
             raise InvalidParameter("from_dict", "description", "a Composed of a list of events", description)
-        values["events"] = [from_dict(part) for part in values["events"]]
+        values["events"] = [_from_dict(part) for part in values["events"]]
     if cls is Repeated:
-        values["event"] = from_dict(values["event"])
+        values["event"] = _from_dict(values["event"])
     return cls(**values)
 
 
@@ -198,7 +203,7 @@ def _to_json(value: Any) -> Any:
 def _floats(values: Any, name: str) -> Any:
     try:
         return np.array([math.nan if isinstance(value, str) else float(value) for value in values])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("Mixture", name, "an iterable of floats", values) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, check_event, from_dict, to_dict
 from hushrank.privacy.parameters import check_real
+from hushrank.privacy.records import from_fields, to_fields
 
 NUMERICS = ("exact", "idealized")
 
@@ -138,24 +139,15 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-safe description; an infinite epsilon becomes the string "inf"."""
-        return {
-            "epsilon": "inf" if self.epsilon == math.inf else self.epsilon,
-            "delta": self.delta,
-            "neighbors": str(self.neighbors),
-            "unit": str(self.unit),
-            "event": to_dict(self.event),
-            "numerics": self.numerics,
-            "reproducible": self.reproducible,
-        }
+        values = {**to_fields(self), "neighbors": str(self.neighbors), "unit": str(self.unit)}
+        return values | {"epsilon": "inf" if self.epsilon == math.inf else self.epsilon, "event": to_dict(self.event)}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> "Guarantee":
-        """The guarantee described by `to_dict`; missing or unknown entries are refused."""
-        names = set(cls.__slots__)
-        if not isinstance(description, Mapping) or set(description) != names:
-            requirement = "a dict of " + ", ".join(sorted(names))
-            raise InvalidParameter("Guarantee", "description", requirement, description)
-        values = dict(description)
+        """The guarantee described by `to_dict`, of this version or an older one; anything else is refused."""
+        if not isinstance(description, Mapping):
+            raise InvalidParameter("Guarantee", "description", "a dict of its fields", description)
+        values = from_fields(cls, description, "Guarantee")
         if values["epsilon"] == "inf":
             values["epsilon"] = math.inf
         values["event"] = from_dict(values["event"])

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy import gdp
 from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.events import Event, Pure, leaves
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
+from hushrank.privacy.records import NEWER, to_fields
 
 GRAIN = Fraction(1, 2**256)
 """Costs in mu^2 are rounded up to a multiple of this, so that running totals keep a bounded size."""
@@ -139,21 +140,21 @@ class Terms:
 
     def to_text(self) -> str:
         """Canonical JSON."""
-        budget = self.budget
-        return canonical(
-            {
-                "epsilon": budget.epsilon,
-                "delta": budget.delta,
-                "neighbors": str(budget.neighbors),
-                "unit": str(budget.unit),
-                "currency": self.currency,
-                "cap": write_fraction(self.cap),
-            }
-        )
+        stored = to_fields(self.budget)
+        stored |= {"neighbors": str(self.budget.neighbors), "unit": str(self.budget.unit)}
+        return canonical({**stored, "currency": self.currency, "cap": write_fraction(self.cap)})
 
     @classmethod
     def from_text(cls, text: str) -> "Terms":
-        """The terms that `to_text` wrote; ValueError for anything else."""
+        """The terms that `to_text` wrote, in this version or an older one.
+
+        Raises
+        ------
+        LedgerError
+            If a newer version wrote them.
+        ValueError
+            For any other text.
+        """
         try:
             values = json.loads(text)
         except RecursionError:
@@ -161,11 +162,14 @@ class Terms:
         if not isinstance(values, dict) or not {"cap", "currency"} <= set(values):
             raise ValueError("not the terms of a data set")
         cap, _ = read_fraction(values.pop("cap")), values.pop("currency")
+        unknown = [name for name in values if name not in Budget.__slots__]
+        if unknown:
+            raise LedgerError(f"the terms of a data set were {NEWER}: {unknown[0]!r:.40} is not known to this one.")
         try:
             terms = cls(Budget(**values), cap)
-        except TypeError:  # a field too many or too few
+        except TypeError:  # a field too few
             raise ValueError("not the terms of a data set") from None
-        if terms.to_text() != text:
+        if terms.to_text() != text:  # one spelling only; later fields at their defaults are not in it
             raise ValueError("not the terms of a data set")
         return terms
 

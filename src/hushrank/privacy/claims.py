@@ -1,0 +1,69 @@
+"""Whether a guarantee that comes from a file can be true: it must agree with its event, its parameters and the plan.
+
+Nothing here proves that noise was drawn; no file can. It keeps a file from saying two things at once: a small epsilon
+beside an event that costs more, an exact claim for an idealized mechanism, another relation than its parameters.
+Work       an event from a stranger is measured before it is accounted for: at most some tenths of a second.
+"""
+
+import math
+
+from hushrank.privacy import accountant
+from hushrank.privacy.events import MAX_COUNT, Event, Gaussian, Mixture, NonPrivate, leaves
+from hushrank.privacy.guarantee import Budget, Guarantee
+
+TOLERANCE = 1e-9
+"""Relative difference of epsilons between versions of SciPy and of libm."""
+
+_LEAST_SPENT = 0.5  # of what the parameters ask for: another version may split a budget otherwise, not leave it unused
+_MAX_LEAVES, _MAX_POINTS, _MAX_CONVOLUTIONS = 1024, 4096, 8
+
+
+def check_claim(given: Guarantee, planned: Guarantee, budget: Budget) -> None:
+    """Raise ValueError unless a stored guarantee can be that of a fit.
+
+    Parameters
+    ----------
+    given : Guarantee
+        What the file says.
+    planned : Guarantee
+        What a fit with the parameters of the file would give.
+    budget : Budget
+        What these parameters ask for.
+    """
+    if (given.neighbors, given.unit) != (budget.neighbors, budget.unit):
+        raise ValueError("its guarantee has another relation or unit than its parameters")
+    if planned.numerics == "idealized" and given.numerics == "exact":
+        raise ValueError("its guarantee covers arithmetic that its mechanism does not")
+    if not (is_at_most(given.epsilon, budget.epsilon) and is_at_most(given.delta, budget.delta)):
+        raise ValueError("its guarantee is weaker than its parameters ask for")
+    if given.event == planned.event and given.delta == planned.delta:
+        is_true, is_spent = is_at_most(planned.epsilon, given.epsilon), True
+    else:
+        _check_work(given.event, is_pure=given.delta == planned.delta == 0.0)
+        is_true = is_at_most(accountant.epsilon(given.event, given.delta), given.epsilon)
+        is_spent = accountant.epsilon(given.event, planned.delta) >= _LEAST_SPENT * planned.epsilon
+    if not is_true:
+        raise ValueError("its guarantee promises more than its event gives")
+    if not is_spent:
+        raise ValueError("its event costs far less than its parameters ask for")
+
+
+def is_at_most(value: float, limit: float) -> bool:
+    """Whether `value` is finite and not above `limit`, within the tolerance."""
+    return math.isfinite(value) and value <= limit * (1 + TOLERANCE)
+
+
+def _check_work(event: Event, *, is_pure: bool) -> None:
+    """Refuse an event whose accounting would take long; those of estimators are far smaller."""
+    counts = leaves(event)
+    if any(isinstance(leaf, NonPrivate) for leaf in counts):
+        raise ValueError("its event is not private")
+    points = sum(len(leaf.epsilons) for leaf in counts if isinstance(leaf, Mixture))
+    # A pure release is one law to convolve with the others, a table is squared for each bit of its count.
+    convolutions = sum(
+        2 * count.bit_length() if isinstance(leaf, Mixture) else not isinstance(leaf, Gaussian)
+        for leaf, count in counts.items()
+    )
+    is_small = len(counts) <= _MAX_LEAVES and points <= _MAX_POINTS and max(counts.values(), default=0) <= MAX_COUNT
+    if not is_small or (convolutions > _MAX_CONVOLUTIONS and not is_pure):
+        raise ValueError("its event is too large to account for")
