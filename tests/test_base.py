@@ -161,7 +161,7 @@ def edit(path, **fields):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"class": "PrivateCovariance"}, "holds a PrivateCovariance, not a PrivatePCA"),
+        ({"class": "PrivateCovariance"}, "holds a 'PrivateCovariance', not a PrivatePCA"),
         ({"parameters": {"n_components": 2}}, "does not fit this version of PrivatePCA"),
         ({"parameters": {"n_components": 2, "row_norm": -1.0, "epsilon": 1.0}}, "row_norm of PrivatePCA must be"),
         ({"guarantee": {}}, "does not fit this version of PrivatePCA"),

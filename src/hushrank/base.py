@@ -19,23 +19,25 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from hushrank import __version__
 from hushrank.archive import read_archive, write_archive
+from hushrank.attributes import Attribute
 from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import Engine, LocalEngine
 from hushrank.engine.rows import Rows
-from hushrank.exceptions import HushrankError, InvalidParameter, ModelFileError, PlanBroken
+from hushrank.exceptions import HushrankError, InvalidParameter, PlanBroken
+from hushrank.model_files import NEVER_SAVED, describe_model, restore_model
 from hushrank.privacy.events import Event, together
-from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
+from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import check_integer
 from hushrank.privacy.planning import Plan, Step, make_plan
+from hushrank.privacy.probes import NoiseProbe
 from hushrank.validation import Param, check_parameters
 
-__all__ = ["ClassNamePrefixFeaturesOutMixin", "NotFitted", "Param", "PrivateEstimator", "TransformerMixin", "clone"]
-
-# A ledger and an engine belong to a place, not to a model; whoever knows a seed can subtract the noise.
-NEVER_SAVED = ("ledger", "random_state", "engine", "verbose")
+__all__ = [
+    "NEVER_SAVED", "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFitted", "Param", "PrivateEstimator",
+    "TransformerMixin", "clone",
+]  # fmt: skip
 
 
 class NotFitted(HushrankError, NotFittedError):
@@ -62,8 +64,8 @@ class Releases(Protocol):
 class PrivateEstimator(BaseEstimator, ABC):
     """Base of all estimators.
 
-    A subclass states `_params` (a table of its own parameters), `_learns` (the names of its learned attributes, which
-    may depend on its parameters) and `_unit`, stores its parameters in `__init__` and nothing else, and defines
+    A subclass states `_params` (a table of its own parameters), `_learns` (a table of its learned attributes, which may
+    depend on its parameters) and `_unit`, stores its parameters in `__init__` and nothing else, and defines
 
     - `_plan(budget, n_features)`: parameters -> the public numbers of all releases; reads no data;
     - `_fit(rows, releases, noise, total)`: bound, release, post-process -> a dict of learned attributes, where
@@ -72,6 +74,7 @@ class PrivateEstimator(BaseEstimator, ABC):
     - `_check_rows(rows, releases)`, where the schema of the data must fit the plan;
     - `_is_complex`, whether rows may be complex (False unless it is overridden);
     - `_read(X)`, where the data are something else than rows of numbers;
+    - `_noise_probe(releases, n_features)`, how the conformance suite can see the noise of a model (None: not at all);
     - `_is_adaptive`, True where `_plan` states one Gaussian release as the cap of releases whose shares are chosen
       from released values, by a `GdpFilter`; the executed releases may then cost less than the cap, and the guarantee
       is that of the cap.
@@ -142,7 +145,7 @@ iterator of blocks, or function that returns such an iterator
         if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
             raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
         if set(learned) != set(self._learns):
-            raise PlanBroken(f"{owner} learns {self._learns} and returned {tuple(learned)}; nothing was kept.")
+            raise PlanBroken(f"{owner} learns {tuple(self._learns)} and returned {tuple(learned)}; nothing was kept.")
         self._learn({**learned, **_schema(rows), "privacy_": noise.guarantee(budget, together(planned))})
         return self
 
@@ -151,37 +154,12 @@ iterator of blocks, or function that returns such an iterator
 
         The ledger, the engine and the seed stay behind. The file is replaced as a whole or not at all.
         """
-        learned = self._learned()
-        if set(learned) - {"feature_names_in_", "n_features_in_", "privacy_"} != set(self._learns):
-            raise ModelFileError(f"parameters of this {type(self).__name__} were changed after its fit: set them back.")
-        guarantee = learned.pop("privacy_")
-        is_array = {name: isinstance(value, np.ndarray) and value.dtype != object for name, value in learned.items()}
-        content = {
-            "class": type(self).__name__,
-            "hushrank": __version__,
-            "parameters": self._saved_parameters(),
-            "attributes": {name: _to_json(value) for name, value in learned.items() if not is_array[name]},
-            "guarantee": guarantee.to_dict(),
-        }
-        write_archive(path, content, {name: value for name, value in learned.items() if is_array[name]})
+        write_archive(path, *describe_model(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a model of this class that `save` wrote; anything else is refused with ModelFileError."""
-        content, arrays = read_archive(path)
-        if content.get("class") != cls.__name__:
-            raise ModelFileError(f"{path} holds a {content.get('class')}, not a {cls.__name__}.")
-        try:
-            model = cls(**cls._parameters_from_file(content["parameters"]))
-            model._check_parameters()
-            learned = {**arrays, **content["attributes"], "privacy_": Guarantee.from_dict(content["guarantee"])}
-            expected = {*model._learns, "n_features_in_", "privacy_"}
-        except (KeyError, TypeError, AttributeError, InvalidParameter) as error:
-            raise ModelFileError(f"{path} does not fit this version of {cls.__name__}: {error}") from error
-        if set(learned) - {"feature_names_in_"} != expected:
-            raise ModelFileError(f"{path} does not have the attributes of a {cls.__name__}.")
-        model._learn({name: np.asarray(v, object) if isinstance(v, list) else v for name, v in learned.items()})
-        return model
+        return restore_model(cls, path, *read_archive(path))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = super().__repr__(N_CHAR_MAX)
@@ -198,8 +176,8 @@ iterator of blocks, or function that returns such an iterator
 
     @property
     @abstractmethod
-    def _learns(self) -> tuple[str, ...]:
-        """Names of the learned attributes; a constant of the class, or a property."""
+    def _learns(self) -> Mapping[str, Attribute]:
+        """What is learned, by name: kind, shape and limits; a constant of the class, or a property."""
 
     @property
     def _is_complex(self) -> bool:
@@ -226,6 +204,10 @@ iterator of blocks, or function that returns such an iterator
     def _check_rows(self, rows: Rows, releases: Any) -> None:
         """Refuse data whose public schema does not fit the plan; called before the charge."""
 
+    def _noise_probe(self, releases: Any, n_features: int) -> NoiseProbe | None:
+        """Data on which a model shows its noise, and how to read it off; None where nothing is said about it."""
+        return None
+
     def _check_parameters(self) -> Budget:
         """Check all parameters against the table and fold the common ones into the budget that is asked for."""
         owner = type(self).__name__
@@ -235,16 +217,8 @@ iterator of blocks, or function that returns such an iterator
             raise InvalidParameter(owner, "random_state", requirement, self.random_state)
         return Budget(float(self.epsilon), float(self.delta), self.neighbors, self._unit)
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        """Parameters as a model file holds them."""
-        values = self.get_params(deep=False)
-        return {k: line.to_json(values[k]) for k, line in self.parameter_table().items() if k not in NEVER_SAVED}
-
-    @classmethod
-    def _parameters_from_file(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters from what `_saved_parameters` gave."""
-        table = cls.parameter_table()
-        return {name: table[name].from_json(value) for name, value in saved.items()}
+    def _check_learned(self, learned: Mapping[str, Any]) -> None:
+        """Raise ValueError where learned attributes from a file contradict the parameters or each other."""
 
     def _check_new_rows(self, X: Any) -> Any:
         """New rows, checked by scikit-learn's rules against the columns of the fit; NaN is allowed."""
@@ -288,8 +262,3 @@ def _schema(rows: Rows) -> dict[str, Any]:
     if rows.columns is None:
         return {"n_features_in_": rows.n_features}
     return {"n_features_in_": rows.n_features, "feature_names_in_": np.asarray(rows.columns, object)}
-
-
-def _to_json(value: Any) -> Any:
-    """A small learned attribute as JSON holds it."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

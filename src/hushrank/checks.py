@@ -23,6 +23,7 @@ from hushrank.engine.blocks import read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.rows import Rows
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from hushrank.noise_checks import NOISE_CHECKS, contents
 from hushrank.privacy import accountant
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.ledger import Ledger
@@ -159,22 +160,8 @@ def check_parameter_table(estimator: PrivateEstimator, X: Any) -> None:
 def check_no_attribute_is_about_single_rows(estimator: PrivateEstimator, X: Any) -> None:
     """Nothing that the model holds, under whatever name, has a dimension equal to the number of rows."""
     model = clone(estimator).fit(X)
-    for name, value in _contents(model):
+    for name, value in contents(model):
         assert len(X) not in np.shape(value), name
-
-
-def check_what_depends_on_the_data_carries_noise(estimator: PrivateEstimator, X: Any) -> None:
-    """Under add_remove, nothing is one thing in 32 fits and another in 32 fits of other data: no exact count or sum."""
-    model = clone(estimator).set_params(neighbors="add_remove")
-
-    def constants(data: Any, n_fits: int) -> dict[str, Any]:
-        fits: list[Any] = [dict(_contents(clone(model).fit(data))) for _ in range(n_fits)]
-        return {name: x for name, x in fits[0].items() if all(np.array_equal(x, fit.get(name)) for fit in fits)}
-
-    fixed, other = constants(X, 32), 2.0 * X[: len(X) - 7] + 1.0
-    if any(not np.array_equal(fixed.get(name, value), value) for name, value in constants(other, 1).items()):
-        for name, value in constants(other, 32).items():
-            assert np.array_equal(fixed.get(name, value), value), f"{name} has no noise"
 
 
 def check_values_never_raise(estimator: PrivateEstimator, X: Any) -> None:
@@ -250,8 +237,9 @@ def check_repr_shows_the_guarantee(estimator: PrivateEstimator, X: Any) -> None:
     assert type(estimator).__name__ in repr(model)
 
 
-CHECKS: tuple[Check, ...] = tuple(
-    check for name, check in globals().items() if name.startswith("check_") and callable(check)
+CHECKS: tuple[Check, ...] = (
+    *(check for name, check in globals().items() if name.startswith("check_") and callable(check)),
+    *NOISE_CHECKS,
 )
 
 
@@ -273,21 +261,6 @@ def _refused(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -
     except kind as error:
         return error
     raise AssertionError(f"{call} was not refused with {kind.__name__}")
-
-
-def _contents(model: PrivateEstimator) -> Iterator[tuple[str, Any]]:
-    """Everything a model holds beside its parameters, with containers taken apart."""
-    parameters = model.get_params(deep=False)
-    waiting = [(name, value) for name, value in vars(model).items() if name not in parameters]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [(f"{name}[{key!r}]", part) for key, part in value.items()]
-        elif isinstance(value, list | tuple):
-            waiting += [(f"{name}[{i}]", part) for i, part in enumerate(value)]
-            yield f"len({name})", len(value)
-        else:
-            yield name, value
 
 
 def _differ(one: PrivateEstimator, other: PrivateEstimator) -> bool:

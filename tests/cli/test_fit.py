@@ -2,6 +2,7 @@
 
 import json
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import hushrank
-from hushrank.cli import pca
+from hushrank.cli import fit, pca
 from hushrank.cli.fit import to_json
 from hushrank.estimators.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError
@@ -47,6 +48,36 @@ def test_columns_choose_and_order(folder):
     assert json.loads(result.stdout)["feature_names_in_"] == ["c", "a"]
     expected = PrivatePCA(2, row_norm=2.0, epsilon=1.0, random_state=1).fit(X[:, [2, 0]]).components_
     assert json.loads(result.stdout)["components_"] == expected.tolist()
+
+
+@pytest.mark.parametrize(("flag", "level"), [("", "WARNING"), ("--quiet", "ERROR"), ("--verbose", "INFO")])
+def test_the_log_reaches_stderr_if_asked_for(folder, monkeypatch, flag, level):
+    """What arrives there is tested in system/test_doors_stderr.py, in a process of its own."""
+    seen = []
+    monkeypatch.setattr(logging, "basicConfig", lambda level, stream, format: seen.append(level))
+    result = run(f"rows.csv {BASIC} --out model {flag}")
+    assert result.exit_code == 0, result.exception
+    assert seen == [getattr(logging, level)] and "rows" not in result.output
+
+
+@pytest.mark.parametrize(("flag", "level"), [("", 1), ("--quiet", 0), ("--verbose", 2)])
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_bar_is_for_terminals_and_numbers_of_rows_are_for_those_who_ask(
+    folder, monkeypatch, flag, level, is_terminal
+):
+    monkeypatch.setattr(fit, "sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: is_terminal)))
+    seen = []
+    monkeypatch.setattr(PrivatePCA, "fit", lambda self, X: seen.append(self.verbose))
+    run(f"rows.csv {BASIC} --json {flag}")
+    assert seen == [level if is_terminal else 0]
+
+
+def test_quiet_and_verbose_exclude_each_other(folder):
+    result = run(f"rows.csv {BASIC} --out model --quiet --verbose")
+    assert result.exit_code == 2 and "--quiet and --verbose exclude each other" in result.output
+    assert not (folder / "model").exists()
+    text = " ".join(run("--help").output.split())
+    assert "--verbose" in text and "NOT PRIVATE: do not publish them" in text
 
 
 def test_the_ledger_is_charged(folder):

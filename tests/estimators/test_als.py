@@ -332,6 +332,7 @@ def test_the_data_holder_hears_how_many_factors_were_shortened(caplog):
     with caplog.at_level(logging.INFO, "hushrank"):
         learner(6, rank=1, sweeps=1, user_norm=1e-3)(make_releases(people, 6, seed=1))
     assert "Factors of 4 users are longer than 0.001: shortened. Not private." in caplog.messages
+    assert {record.levelname for record in caplog.records} == {"INFO"}
 
 
 def test_users_without_ratings_and_no_users_at_all():

@@ -269,7 +269,7 @@ def test_values_are_clipped_or_ignored_and_counted_in_the_log(caplog):
     with caplog.at_level(logging.INFO, "hushrank"):
         completion(1, items=3).fit(table)
     assert re.search(
-        "8 ratings read: 2 not finite, 2 of unknown items and 1 without a user .* ignored, 2 clipped", caplog.text
+        "8 ratings read; 2 not finite, 2 of unknown items and 1 without a user .* ignored, 2 clipped", caplog.text
     )
 
 
@@ -289,13 +289,13 @@ def test_a_public_number_of_users_is_used_instead_of_the_one_found(ratings):
 
 
 def test_string_ids_are_kept_as_they_are(tmp_path):
-    items = ["a\x00", "a", "b" * 3000, ""]
+    items = ["a\x00", "a", "b" * 3000, "007"]
     model = completion(1, items=items).fit(np.ones((6, 4)))
     model.save(tmp_path / "model")
     loaded = hushrank.load(tmp_path / "model")
     for each in (model, loaded):
         assert each.items_.tolist() == items
-        assert each.predict({"a\x00": 5.0}, ["a"]).shape == (1,)
+        assert each.predict({"a\x00": 5.0, "7": 1.0}, ["a"]).shape == (1,)
     assert (tmp_path / "model").stat().st_size < 30_000
 
 

@@ -288,6 +288,7 @@ def test_the_data_holder_hears_how_many_residuals_were_shortened(caplog):
     with caplog.at_level(logging.INFO, "hushrank"):
         learner(6, rank=1, steps=1, residual_norm=0.5)(make_releases(people, 6, seed=1))
     assert "Residuals of 4 users are longer than 0.5: shortened. Not private." in caplog.messages
+    assert {record.levelname for record in caplog.records} == {"INFO"}
 
 
 def test_users_without_ratings_and_no_users_at_all():

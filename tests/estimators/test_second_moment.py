@@ -317,14 +317,20 @@ def test_touched_rows_are_told_to_the_data_holder_only(caplog):
     with caplog.at_level(logging.INFO, "hushrank"):
         model = estimator(Budget(1.0), row_norm=2.0).fit(X)
     (record,) = caplog.records
-    assert record.levelname == "WARNING"
+    assert record.levelname == "INFO"  # Python shows warnings to whoever looks on
     expected = "1 of 4 rows are not finite and count as zero, 2 are longer than row_norm = 2 and were shortened"
-    assert expected in record.getMessage()
+    assert expected in record.getMessage() and record.getMessage().endswith("Not private.")
     assert "not finite" not in repr(vars(model))
-    caplog.clear()
-    with caplog.at_level(logging.INFO, "hushrank"):
-        estimator(Budget(1.0), row_norm=2.0).fit(X[:1])
-    assert [record.levelname for record in caplog.records] == ["INFO"]
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add_remove"])
+def test_no_note_is_more_than_information(caplog, neighbors):
+    X = np.array([[0.5, 0.0], [math.nan, 0.0], [3.0, 4.0], [5.0, 0.0]])
+    with caplog.at_level(logging.DEBUG, "hushrank"):
+        estimator(Budget(1.0, neighbors=neighbors), row_norm=2.0, center="private").fit(X)
+        estimator(Budget(1.0, neighbors=neighbors), row_norm=2.0).fit(X[:1])
+    assert [record.levelname for record in caplog.records] == ["INFO"] * 3
+    assert all("Not private." in message for message in caplog.messages)
 
 
 # 7. Audits

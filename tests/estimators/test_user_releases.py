@@ -32,7 +32,7 @@ def test_a_number_that_changes_from_zero_to_one_costs_all_of_its_share(neighbors
     releases = make_releases(PEOPLE, N_ITEMS, neighbors=neighbors)
     lattice = releases.interval_lattice(0.25)
     center, limit = releases.interval_center, float(lattice.squared_bound)
-    low, high = (round_number(x - center, lattice.norm_bound, limit) for x in (0.0, 1.0))
+    low, high = (round_number(x - center, lattice.norm_bound, limit, lattice.lowest) for x in (0.0, 1.0))
     # Added or removed: a user at 1. Replaced: one at 0 by one at 1.
     change = high - low if neighbors == "replace" else high
     loss = (change / 2.0**lattice.exponent) ** 2

@@ -1,6 +1,7 @@
 """Sums over users: every bound holds in integers and is attained, sums are those of NumPy, bits are always the same."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -85,6 +86,23 @@ def test_no_user_moves_a_sum_by_more_than_its_bound(name, seed, ridge):
         assert not nonnegative or (y >= 0).all()
     factor = 2 if nonnegative else 4
     assert max(((y - x) ** 2).sum() for x in own for y in own) <= factor * made.squared_bound
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_plan_alone_makes_a_sum_nonnegative(name):
+    """A sum of signed numbers on the lattice of nonnegative ones is clipped, and stays within what its noise is for."""
+    kernel, make_state, norm, _ = KERNELS[name]
+    made, clip = lattice(norm, nonnegative=True), lattice(0.5, nonnegative=True)
+    for seed in range(3):
+        model = regression(seed)
+        state = make_state(made, model)
+        state = replace(state, clip_lattice=clip, clip_center=2.0) if isinstance(state, StepState) else state
+        people = [*adverse_people(N_ITEMS, seed).values(), *make_people(4, N_ITEMS, seed=seed)]
+        results = [total(kernel, [person], state) for person in people]
+        own = [first(result).astype(object) for result in results]
+        assert all((y >= 0).all() for y in own)
+        assert all((result[1] >= 0).all() for result in results if isinstance(result, tuple))
+        assert max(((y - x) ** 2).sum() for x in own for y in own) <= 2 * made.squared_bound
 
 
 def squared_change(kernel, one, other, state):

@@ -1,6 +1,5 @@
 """`hushrank demo`: a private recommender from built-in ratings at several guarantees, and a report of it."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,6 @@ def command(out: Path) -> None:
     compared on held-out ratings with the same model learned without privacy. Takes about a minute.
     """
     check_writable(out)
-    logging.getLogger("hushrank").setLevel(logging.ERROR)  # notes for the data holder; these data are public
     console = Console(highlight=False)
     with console.status("making ratings ...") as status:
         results = measure(lambda text: status.update(f"{text} ..."))

@@ -28,6 +28,12 @@ LEARN_OPTIONS = options(
     click.option("--threads", type=int, help="Threads to use. Default: all cores."),
     click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
     click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        help="Notes for the data holder on stderr: how many rows or ratings there are, and how many were left out or "
+        "bounded. NOT PRIVATE: do not publish them.",
+    ),
     JSON_OPTION,
 )
 FIT_OPTIONS = options(SECOND_MOMENT_OPTIONS, BUDGET_OPTIONS, COLUMNS_OPTION, LEARN_OPTIONS)
@@ -62,6 +68,7 @@ def learn(
     threads: int | None,
     seed: int | None,
     quiet: bool,
+    verbose: bool,
     as_json: bool,
     **parameters: Any,
 ) -> None:
@@ -77,11 +84,10 @@ def learn(
             raise click.UsageError(f"--out {out} would overwrite the data or the ledger, or lie among the data.")
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
-    logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.ERROR if quiet else logging.INFO)
+    level = _show_notes(quiet, verbose)
     account = None if ledger_address is None else Ledger(ledger_address)[str(dataset)]
-    verbose = int(not quiet and sys.stderr.isatty())
     engine = LocalEngine(threads=threads)
-    model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=verbose)
+    model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=level)
     model.fit(read(type(model).__name__))
     if out is not None:
         model.save(out)
@@ -93,6 +99,17 @@ def learn(
         console.print(part)
     console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
     console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+
+
+def _show_notes(quiet: bool, verbose: bool) -> int:
+    """Let the log with its private counts reach stderr if asked to; the level of the progress bar, for terminals."""
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose exclude each other.")
+    threshold = logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING
+    logging.basicConfig(stream=sys.stderr, format="%(message)s", level=threshold)
+    if quiet or not sys.stderr.isatty():
+        return 0
+    return 2 if verbose else 1
 
 
 def _is_inside(out: Path, kept: Path) -> bool:

@@ -221,6 +221,7 @@ def _prepare_pass(
         gram_limit=gram.squared_bound,
         right_bound=right.norm_bound,
         right_limit=float(right.squared_bound),
+        right_lowest=right.lowest,
     )
     return _Pass(sweep, gram, right, unobserved)
 

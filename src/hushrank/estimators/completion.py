@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
 
+from hushrank.attributes import COLUMNS, Attribute
 from hushrank.base import Param, PrivateEstimator
 from hushrank.engine.catalogue import Catalogue
 from hushrank.engine.ratings import Ratings, check_rating_range, read_ratings
 from hushrank.engine.rows import Rows
 from hushrank.estimators.completion_forecast import forecast_completion
 from hushrank.estimators.completion_methods import METHODS, CatalogueParam, MethodParam, learn_model, to_options
+from hushrank.estimators.completion_probe import completion_probe
+from hushrank.estimators.histories import to_array
 from hushrank.estimators.recommender import Recommender
 from hushrank.estimators.user_releases import UserReleases
 from hushrank.exceptions import InvalidParameter
@@ -27,7 +29,9 @@ from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.parameters import DEFAULT_N_MAX
 from hushrank.privacy.planning import Plan, Step
+from hushrank.privacy.probes import NoiseProbe
 
+_MOST_FEATURES = 16  # columns for offsets and slopes; the methods have 3 or none
 _MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
 
 
@@ -114,9 +118,15 @@ class PrivateCompletion(Recommender, PrivateEstimator):
 
     _unit: ClassVar[Unit] = Unit.USER
     _is_adaptive: ClassVar[bool] = True
-    _learns = (
-        "item_factors_", "item_features_", "item_means_", "item_counts_", "n_factors_", "ridge_", "items_",
-    )  # fmt: skip
+    _learns: ClassVar[Mapping[str, Attribute]] = {
+        "item_factors_": Attribute(float, (COLUMNS, "rank")),
+        "item_features_": Attribute(float, (COLUMNS, range(_MOST_FEATURES + 1))),
+        "item_means_": Attribute(float, (COLUMNS,)),
+        "item_counts_": Attribute(float, (COLUMNS,), above=0),
+        "n_factors_": Attribute(int, minimum=0),
+        "ridge_": Attribute(float, minimum=0),
+        "items_": Attribute(int | str, (COLUMNS,)),
+    }
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1),
         "rating_range": Param(np.ndarray, optional=True),
@@ -231,6 +241,15 @@ class PrivateCompletion(Recommender, PrivateEstimator):
             raise InvalidParameter(type(self).__name__, "epsilon", requirement, self.epsilon)
         return CompletionPlan(event, budget.neighbors)
 
+    def _check_learned(self, learned: Mapping[str, Any]) -> None:
+        n_items, items = learned[COLUMNS], learned[COLUMNS] if self.items is None else self.items
+        if isinstance(items, int) and items != n_items:  # before so many ids are made
+            raise ValueError(f"items is {items} and there are {n_items} of them")
+        if not np.array_equal(to_array(_to_catalogue(items).ids), learned["items_"]):
+            raise ValueError("items_ are not the ids of the catalogue")
+        if learned["n_factors_"] != int(np.any(learned["item_factors_"] != 0.0, axis=0).sum()):
+            raise ValueError("n_factors_ is not the number of factors")
+
     def _check_rows(self, rows: Rows, releases: CompletionPlan) -> None:
         """Refuse rows that are no ratings, and ratings that were read with another catalogue or range."""
         owner = type(self).__name__
@@ -249,6 +268,10 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         has_offsets = self.offsets and not self._is_implicit
         return forecast_completion(releases.event, n_samples, n_features, half_range, has_offsets=has_offsets)
 
+    def _noise_probe(self, plan: CompletionPlan, n_features: int) -> NoiseProbe | None:
+        terms = (to_options(self.method), plan.event, plan.neighbors, n_features, self._to_ratings)
+        return completion_probe(*terms, has_counts=self.offsets or self._is_implicit, n_users=self.n_users)
+
     def _fit(self, rows: Any, plan: CompletionPlan, noise: Any, total: Any) -> dict[str, Any]:
         n_users = None
         if plan.neighbors is Neighbors.REPLACE:
@@ -266,15 +289,9 @@ class PrivateCompletion(Recommender, PrivateEstimator):
             "item_counts_": model.counts,
             "n_factors_": int(np.any(factors != 0.0, axis=0).sum()),
             "ridge_": float(model.ridge),
-            "items_": _ids(catalogue),
+            "items_": to_array(catalogue.ids),
         }
 
 
 def _to_catalogue(items: Any) -> Catalogue:
     return items if isinstance(items, Catalogue) else Catalogue(items)
-
-
-def _ids(catalogue: Catalogue) -> Any:
-    """Ids as an array of int64 or of Python strings: NumPy's own strings end at a zero and are all of one length."""
-    ids = catalogue.ids
-    return ids.to_numpy() if pa.types.is_integer(ids.type) else np.array(ids.to_pylist(), object)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from hushrank.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import Param
 from hushrank.estimators.orbit_release import OrbitSample
 from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases, Spectrum
@@ -64,7 +65,7 @@ class PrivateCovariance(SecondMomentEstimator):
     engine : LocalEngine or None, default None
         Where sums over rows are computed; None uses all cores. The result has the same bits for any engine.
     verbose : int, default 0
-        1 shows progress.
+        On stderr: 1 shows what share is done and the time left, 2 the numbers of rows as well, which are not private.
 
     Attributes
     ----------
@@ -96,7 +97,6 @@ class PrivateCovariance(SecondMomentEstimator):
     ((64, 64), (10,))
     """
 
-    _learns = ("covariance_", "eigenvalues_", "released_", "center_", "n_")
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1, optional=True),
         **SecondMomentEstimator._params,
@@ -136,6 +136,17 @@ class PrivateCovariance(SecondMomentEstimator):
         self.random_state = random_state
         self.engine = engine
         self.verbose = verbose
+
+    @property
+    def _learns(self) -> dict[str, Attribute]:
+        matrix = Attribute(number_kind(self._is_complex), (COLUMNS, COLUMNS))
+        return {
+            "covariance_": matrix,
+            "eigenvalues_": Attribute(float, (COLUMNS if self.rank is None else "rank",), minimum=0),
+            "released_": matrix,
+            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+            "n_": Attribute(int, minimum=1),
+        }
 
     def _spectrum(self, n_features: int) -> Spectrum:
         return Spectrum(n_features if self.rank is None else self.rank, share=EIGENVALUE_SHARE)

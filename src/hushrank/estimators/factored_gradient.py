@@ -231,8 +231,9 @@ def _sum_step(block: Any, state: _Pass) -> tuple[IntegerArray, IntegerArray, Int
     V, gradient, products = state.history.V, state.gradient, state.products
     total, outer = np.zeros(V.shape, np.int64), np.zeros((V.shape[1], V.shape[1]), np.int64)
     targets, U = _find_users(block, state)
-    bounds = (state.history.options.residual_norm, gradient.norm_bound, float(gradient.squared_bound))
-    shortened = kernels.add_item_gradients(block.indptr, block.items, targets, V, U, *bounds, total)
+    bounds = (gradient.norm_bound, float(gradient.squared_bound), gradient.lowest)
+    residual_norm = state.history.options.residual_norm
+    shortened = kernels.add_item_gradients(block.indptr, block.items, targets, V, U, residual_norm, *bounds, total)
     kernels.add_factor_products(U, products.row_norm, float(products.squared_bound), outer)
     return total, outer, np.array([shortened], np.int64)
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hushrank.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import Param
 from hushrank.estimators.orbit_release import OrbitSample
 from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases, Spectrum
@@ -74,7 +75,7 @@ class PrivateLowRank(SecondMomentEstimator):
     engine : LocalEngine or None, default None
         Where sums over rows are computed; None uses all cores. The result has the same bits for any engine.
     verbose : int, default 0
-        1 shows progress.
+        On stderr: 1 shows what share is done and the time left, 2 the numbers of rows as well, which are not private.
 
     Attributes
     ----------
@@ -162,9 +163,17 @@ class PrivateLowRank(SecondMomentEstimator):
         self.verbose = verbose
 
     @property
-    def _learns(self) -> tuple[str, ...]:
-        noisy = ("noisy_eigenvalues_",) if self._is_exponential and self.eigenvalues is None else ()
-        return ("matrix_", "eigenvalues_", "components_", *noisy, "center_")
+    def _learns(self) -> dict[str, Attribute]:
+        rank = "rank" if self.eigenvalues is None else len(self.eigenvalues)
+        values = Attribute(float, (rank,), minimum=0)
+        noisy = {"noisy_eigenvalues_": values} if self._is_exponential and self.eigenvalues is None else {}
+        return {
+            "matrix_": Attribute(number_kind(self._is_complex), (COLUMNS, COLUMNS)),
+            "eigenvalues_": values,
+            "components_": Attribute(number_kind(self._is_complex), (rank, COLUMNS)),
+            **noisy,
+            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+        }
 
     @property
     def _needs_count(self) -> bool:

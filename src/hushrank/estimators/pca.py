@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hushrank.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import ClassNamePrefixFeaturesOutMixin, Param, TransformerMixin
 from hushrank.estimators.orbit_release import OrbitSample
 from hushrank.estimators.second_moment import SecondMomentEstimator, SecondMomentReleases, Spectrum
@@ -64,7 +65,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     engine : LocalEngine or None, default None
         Where sums over rows are computed; None uses all cores. The result has the same bits for any engine.
     verbose : int, default 0
-        1 shows progress.
+        On stderr: 1 shows what share is done and the time left, 2 the numbers of rows as well, which are not private.
 
     Attributes
     ----------
@@ -137,10 +138,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         self.verbose = verbose
 
     @property
-    def _learns(self) -> tuple[str, ...]:
+    def _learns(self) -> dict[str, Attribute]:
+        drawn = {
+            "components_": Attribute(number_kind(self._is_complex), ("n_components", COLUMNS)),
+            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+        }
         if self._is_exponential:
-            return ("components_", "center_")
-        return ("components_", "explained_variance_", "explained_variance_ratio_", "center_", "n_")
+            return drawn
+        variances = Attribute(float, ("n_components",), minimum=0)
+        names = ("explained_variance_", "explained_variance_ratio_")
+        return {**drawn, **dict.fromkeys(names, variances), "n_": Attribute(int, minimum=1)}
 
     @property
     def _needs_count(self) -> bool:

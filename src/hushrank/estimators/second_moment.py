@@ -23,6 +23,7 @@ from hushrank.base import Param, PrivateEstimator
 from hushrank.engine.rows import Rows
 from hushrank.estimators.forecasts import draw_forecast, noise_edge, signal_threshold
 from hushrank.estimators.orbit_release import OrbitReleases, OrbitSample, plan_orbit, release_orbit
+from hushrank.estimators.second_moment_probe import second_moment_probe
 from hushrank.estimators.sums import join_words, shorten, sum_complex_rows, sum_products, sum_rows, sum_wide_products
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.spectral import Matrix
@@ -34,6 +35,7 @@ from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice, release_
 from hushrank.privacy.mechanisms.vector import VectorLattice, release_vector, vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.planning import Step, counts_step, gram_step, vector_step
+from hushrank.privacy.probes import NoiseProbe
 from hushrank.privacy.shares import split_budget
 from hushrank.validation import check_vector
 
@@ -216,6 +218,9 @@ class SecondMomentEstimator(PrivateEstimator):
             "variance a direction needs to show": threshold,
         }
 
+    def _noise_probe(self, releases: SecondMomentReleases, n_features: int) -> NoiseProbe:
+        return second_moment_probe(releases, float(self.row_norm), self._center_norm())
+
     def _count(self, tally: Any, releases: SecondMomentReleases, noise: NoiseSource) -> int | None:
         """Number of rows: public under replace, released with noise under add_remove if anything needs it."""
         if releases.neighbors is Neighbors.REPLACE:
@@ -266,7 +271,5 @@ class SecondMomentEstimator(PrivateEstimator):
         """Tell the data holder, and nobody else, how many rows were touched."""
         rows, lost, shortened = (int(number) for number in tally)
         message = "%s: %d of %d rows are not finite and count as zero, %d are %s and were shortened. Not private."
-        log.log(
-            logging.WARNING if lost or shortened else logging.INFO,
-            message, type(self).__name__, lost, rows, shortened, too_long,
-        )  # fmt: skip
+        # Never a warning: Python shows those on stderr to whoever looks on, without being asked.
+        log.info(message, type(self).__name__, lost, rows, shortened, too_long)

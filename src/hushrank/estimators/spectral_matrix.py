@@ -99,6 +99,12 @@ def _to_model(state: _State) -> CompletionModel:
     return CompletionModel(np.zeros(n_items), np.zeros((n_items, 0)), state.factors, state.noise, np.ones(n_items))
 
 
+def norm_grid(n_items: int) -> FloatArray:
+    """Norms of rows among which a low quantile is searched."""
+    longest = math.sqrt(n_items)
+    return np.geomspace(_SMALLEST_NORM * longest, longest, _GRID_POINTS)
+
+
 def _describe_entries(releases: UserReleases) -> _Entries:
     n_items, m, center = releases.n_items, releases.n_users, releases.interval_center
 
@@ -107,9 +113,7 @@ def _describe_entries(releases: UserReleases) -> _Entries:
         return releases.release_interval(releases.total(kernel, (number, center, lattice)), lattice)
 
     share = min(max(release_sum(sum_fractions, float(n_items), FRACTION_SHARE) / m, 1 / n_items), 1.0)
-    longest = math.sqrt(n_items)
-    grid = np.geomspace(_SMALLEST_NORM * longest, longest, _GRID_POINTS)
-    norm = releases.quantile(count_norms, None, grid, _NORM_QUANTILE, NORM_SHARE)
+    norm = releases.quantile(count_norms, None, norm_grid(n_items), _NORM_QUANTILE, NORM_SHARE)
     at_norm, at_double = (release_sum(sum_squares, factor * norm, SQUARES_SHARE) for factor in (1.0, 2.0))
     second_moment = max(at_double / m, 0.05) * 4 * norm**2 / (n_items * share)
     # How much of the squared norm clipping took away, on average.

@@ -23,7 +23,7 @@ def sum_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
     """Sum of the rows."""
     tally = new_tally()
     if isinstance(lattice, GaussianLattice):
-        return integer_sum(block, lattice.norm_bound, lattice.squared_bound, tally=tally), tally
+        return integer_sum(block, lattice, tally=tally), tally
     return integer_sum_l1(block, lattice.norm_bound, lattice.l1_bound, tally=tally), tally
 
 

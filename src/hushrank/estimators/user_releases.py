@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.events import Gaussian
-from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.counts import release_counts
 from hushrank.privacy.mechanisms.hollow import release_hollow
 from hushrank.privacy.mechanisms.quantile import quantile_event, release_quantile
@@ -61,7 +61,7 @@ class UserReleases:
         n_items: int,
         n_users: int | None,
     ) -> None:
-        self.neighbors, self.n_items, self.total = neighbors, n_items, total
+        self.neighbors, self.n_items, self.total = parse_neighbors(neighbors, "UserReleases"), n_items, total
         self._n_max, self._noise = n_max, noise
         self._filter = GdpFilter.from_event(event)
         self.mu = 1.0 / event.noise_multiplier

@@ -79,7 +79,7 @@ def sum_squares(block: UserBlock, state: tuple[float, float, GaussianLattice]) -
 
 def _sum_numbers(numbers: FloatArray, center: float, lattice: GaussianLattice) -> IntegerArray:
     total = np.zeros(1, np.int64)
-    kernels.add_numbers(numbers, center, lattice.norm_bound, float(lattice.squared_bound), total)
+    kernels.add_numbers(numbers, center, *_bound(lattice), total)
     return total
 
 
@@ -94,7 +94,7 @@ def sum_counts(block: UserBlock, state: tuple[int, GaussianLattice]) -> IntegerA
 def sum_user_means(block: UserBlock, lattice: GaussianLattice) -> IntegerArray:
     """Sum of the users' mean ratings."""
     total = np.zeros(1, np.int64)
-    kernels.add_user_means(block.indptr, block.values, float(lattice.squared_bound), total)
+    kernels.add_user_means(block.indptr, block.values, float(lattice.squared_bound), lattice.lowest, total)
     return total
 
 
@@ -113,7 +113,7 @@ class StepState:
     @property
     def bounds(self) -> FloatArray:
         """Numbers in the order that the compiled kernels read them; without a lattice the factors add up to zero."""
-        clip = (1.0, 0.0) if self.clip_lattice is None else _bound(self.clip_lattice)
+        clip = (1.0, 0.0, 0.0) if self.clip_lattice is None else _bound(self.clip_lattice)
         return np.array([*_bound(self.lattice), *clip, self.clip_center])
 
 
@@ -244,5 +244,5 @@ def _ratings(block: UserBlock) -> tuple[Any, Any, Any]:
     return block.indptr, block.items, block.values
 
 
-def _bound(lattice: GaussianLattice) -> tuple[float, float]:
-    return lattice.norm_bound, float(lattice.squared_bound)
+def _bound(lattice: GaussianLattice) -> tuple[float, float, float]:
+    return lattice.norm_bound, float(lattice.squared_bound), lattice.lowest
