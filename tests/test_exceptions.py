@@ -11,6 +11,7 @@ from hushrank.exceptions import (
     InvalidParameter,
     KeystreamMisuse,
     SamplingFailed,
+    StateMisuse,
     UnsuitableArithmetic,
 )
 
@@ -38,6 +39,7 @@ def test_budget_exceeded_separates_asked_and_left():
         InvalidParameter("a", "b", "c", 1),
         BudgetExceeded(1.0, 2.0, "epsilon"),
         KeystreamMisuse("x"),
+        StateMisuse("z"),
         SamplingFailed("ball", "none of 10 tries was accepted"),
         UnsuitableArithmetic("y"),
     ],

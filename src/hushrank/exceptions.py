@@ -53,8 +53,12 @@ class BudgetExceeded(HushrankError):
         return type(self), (self.asked, self.left, self.currency)
 
 
-class KeystreamMisuse(HushrankError, RuntimeError):
-    """A key stream was copied, pickled or used after a fork: its words, and so the noise, could repeat."""
+class StateMisuse(HushrankError, RuntimeError):
+    """A budget or a source of noise was copied, pickled or used after a fork: it has one owner, in one process."""
+
+
+class KeystreamMisuse(StateMisuse):
+    """A key stream or noise source was copied, pickled or used after a fork: the noise could repeat."""
 
 
 class UnsuitableArithmetic(HushrankError, RuntimeError):

@@ -15,7 +15,7 @@ from hushrank.exceptions import InvalidParameter
 from rating_support import user, users_of
 
 NAN = math.nan
-PAIRS = "coo"  # codespell:ignore coo
+PAIRS = "coo"
 X = np.array([[1, NAN, 5, 2], [NAN, NAN, NAN, NAN], [NAN, 3, NAN, 9]])
 USERS = [user(i0=-1, i2=1, i3=-0.5), user(), user(i1=0, i3=1)]
 

@@ -8,7 +8,7 @@ from hushrank.engine.sparse import check_indices, check_sparse
 from hushrank.exceptions import InvalidParameter
 
 X = np.array([[1.0, 0, 2, 0], [0, 3, 0, 0], [0, 0, 0, 4], [5, 0, 0, 0]])
-FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")  # codespell:ignore coo
+FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")
 
 
 def matrix(form, **attributes):
@@ -39,8 +39,8 @@ CONTRADICTIONS = {
     "csr: too short": ("csr", {"indptr": np.array([0, 2])}),
     "csc: too few indices": ("csc", {"indices": np.array([0])}),
     "bsr: too few indices": ("bsr", {"indices": np.array([0])}),
-    "coo: too few values": ("coo", {"data": np.ones(2)}),  # codespell:ignore coo
-    "coo: too many values": ("coo", {"data": np.ones(9)}),  # codespell:ignore coo
+    "coo: too few values": ("coo", {"data": np.ones(2)}),
+    "coo: too many values": ("coo", {"data": np.ones(9)}),
     "lil: a row without its values": ("lil", {"data": lists([1.0], [3.0], [4.0], [5.0])}),
     "lil: too few rows": ("lil", {"rows": lists([0])}),
     "lil: no lists": ("lil", {"rows": lists((0, 2), (1,), (3,), (0,))}),
@@ -59,12 +59,12 @@ def test_contradictions_are_refused(form):
 
 
 @pytest.mark.parametrize("outside", [-1, 4, 10**9])
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok"])  # codespell:ignore coo
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok"])
 def test_indices_outside_are_refused_where_they_matter(form, outside):
     made = matrix(form)
     if form in ("csr", "csc"):
         made.indices[1] = outside
-    elif form == "coo":  # codespell:ignore coo
+    elif form == "coo":
         made.row[1] = outside
     elif form == "lil":
         made.rows[1] = [outside]

@@ -37,6 +37,7 @@ def make_sweep(n_items=30, rank=3, n_features=1, seed=0, **changes):
         gram_limit=LIMIT,
         right_bound=math.sqrt(k) * bound * norm,
         right_limit=float(RIGHT_LIMIT),
+        right_lowest=-math.inf,
     )
     return public._replace(**changes)
 

@@ -120,7 +120,7 @@ def test_gradients_are_sums_of_shortened_residuals_times_factors():
     targets, V, U = 2.0 * values.astype(np.float64), rng.normal(size=(9, 2)), rng.normal(size=(7, 2))
     residual_norm, norm = 1.0, 3.0 * np.abs(U).max()
     total, expected, n_long = np.zeros((9, 2), np.int64), np.zeros((9, 2)), 0
-    n_shortened = add_item_gradients(indptr, items, targets, V, U, residual_norm, norm, LIMIT, total)
+    n_shortened = add_item_gradients(indptr, items, targets, V, U, residual_norm, norm, LIMIT, -math.inf, total)
     for i in range(7):
         span = slice(*indptr[i : i + 2])
         e = targets[span] - V[items[span]] @ U[i]
@@ -157,7 +157,7 @@ def test_no_user_adds_more_than_the_integer_bound(seed, odd):
     limit, rank, n_items = float(rng.integers(1, 2**48)), int(rng.integers(1, 5)), max(len(items), 1)
     V, U = rng.normal(size=(n_items, rank)), rng.normal(size=(1, rank)) * 10.0 ** rng.integers(-4, 5)
     gradient = np.zeros((n_items, rank), np.int64)
-    add_item_gradients(indptr, items, targets, V, U, 0.7, 0.3, limit, gradient)
+    add_item_gradients(indptr, items, targets, V, U, 0.7, 0.3, limit, -math.inf, gradient)
     assert int((gradient.astype(object) ** 2).sum()) <= limit
     gram_limit = float(rng.integers(1, 2**30))
     products, outer = np.zeros((n_items, n_items), np.int64), np.zeros((rank, rank), np.int64)
@@ -178,7 +178,7 @@ def test_ratings_that_are_not_finite_add_nothing_and_spoil_nobody(odd):
         U = np.empty((len(indptr) - 1, 2))
         replay_factors(indptr, items, targets, start_map, V, np.eye(2)[None], 0.5, np.array([0.1, 0.1]), U)
         gradient, outer, rows = (np.zeros(shape, np.int64) for shape in ((4, 2), (2, 2), (4, 4)))
-        add_item_gradients(indptr, items, targets, V[-1], U, 0.7, 0.35, LIMIT, gradient)
+        add_item_gradients(indptr, items, targets, V[-1], U, 0.7, 0.35, LIMIT, -math.inf, gradient)
         add_factor_products(U, 0.5, LIMIT, outer)
         add_row_products(indptr, items, targets, 0.7, LIMIT, rows)
         return gradient, outer, rows
@@ -197,9 +197,8 @@ def test_worst_users_attain_the_bounds():
     for sign in (1.0, -1.0):
         total, U = np.zeros((4, 1), np.int64), np.full((1, 1), user_norm)
         V = np.zeros((4, 1))
-        add_item_gradients(
-            indptr, items, sign * targets, V, U, residual_norm, residual_norm * user_norm, float(limit), total
-        )
+        bounds = (residual_norm, residual_norm * user_norm, float(limit), -math.inf)
+        add_item_gradients(indptr, items, sign * targets, V, U, *bounds, total)
         gradients.append(total)
     assert int(((gradients[0] - gradients[1]).astype(object) ** 2).sum()) == 4 * limit
 

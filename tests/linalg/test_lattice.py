@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -26,6 +27,14 @@ from hushrank.linalg.lattice import (
 shapes = array_shapes(min_dims=2, max_dims=2, max_side=6)
 any_rows = arrays(np.float64, shapes, elements=st.floats() | st.floats(-2, 2))
 squared_bounds = st.sampled_from([1, 7, 25, 4**18 - 1, 4**18, 2**48 - 1, 2**48])
+
+
+class Plan(NamedTuple):
+    """What a sum takes from the lattice of its release."""
+
+    norm_bound: float
+    squared_bound: int
+    nonnegative: bool = False
 
 
 def python_gram(Y):
@@ -102,7 +111,7 @@ def test_no_rows_give_zeros():
     assert integer_gram(np.empty((0, 3)), 1.0, 25).tolist() == [[0] * 3] * 3
     for dtype in (complex, float):
         assert [m.tolist() for m in integer_gram_complex(np.empty((0, 1), dtype), 1.0, 25)] == [[[0]], [[0]]]
-    assert integer_sum(np.empty((0, 2)), 1.0, 4).tolist() == [0, 0]
+    assert integer_sum(np.empty((0, 2)), Plan(1.0, 4)).tolist() == [0, 0]
 
 
 # The same bits however the work is split.
@@ -269,14 +278,40 @@ def test_complex_gram_approximates_the_float_one():
 @given(any_rows, st.integers(1, 2**48), st.booleans())
 @settings(deadline=None)
 def test_sums_equal_python_integers(X, bound, nonnegative):
+    clipped = np.where((X < 0) & np.isfinite(X), 0.0, X) if nonnegative else X
     for total, Y in (
-        (
-            integer_sum(X, 1.0, bound, nonnegative=nonnegative),
-            quantize_rows(X, 1.0, bound, nonnegative=nonnegative),
-        ),
+        (integer_sum(X, Plan(1.0, bound, nonnegative)), quantize_rows(clipped, 1.0, bound)),
         (integer_sum_l1(X, 1.0, bound), quantize_rows_l1(X, 1.0, bound)),
     ):
         assert total.tolist() == [sum(int(v) for v in column) for column in Y.T]
+
+
+@given(any_rows, st.integers(1, 2**48), st.floats(1e-3, 1e3))
+@settings(deadline=None)
+def test_the_plan_alone_makes_a_sum_nonnegative(X, bound, norm_bound):
+    """Rows of such a plan are at right angles or less: two of them differ by at most twice the squared bound."""
+    own = [integer_sum([row], Plan(norm_bound, bound, True)).astype(object) for row in X]
+    for y in own:
+        assert (y >= 0).all() and (y * y).sum() <= bound
+        assert max(((y - x) ** 2).sum() for x in own) <= 2 * bound
+
+
+def test_opposite_rows_of_a_nonnegative_plan():
+    rows, plan = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [-0.0, -1e-300]], Plan(1.0, 25, True)
+    assert [integer_sum([row], plan).tolist() for row in rows] == [[5, 0], [0, 0], [0, 5], [0, 0]]
+
+
+@pytest.mark.parametrize("plan", [1.0, (1.0, 25), None])
+def test_a_sum_needs_the_plan_of_its_release(plan):
+    with pytest.raises(TypeError, match=r"^lattice of integer_sum must be the plan of a Gaussian sum, with norm_bound"):
+        integer_sum([[1.0]], plan)
+
+
+def test_plans_with_unsuitable_numbers_are_refused():
+    with pytest.raises(ValueError, match="squared_bound of integer_sum must be an integer between 1 and"):
+        integer_sum([[1.0]], Plan(1.0, 2**48 + 1))
+    with pytest.raises(ValueError, match="norm_bound of integer_sum must be a positive finite number"):
+        integer_sum([[1.0]], Plan(-1.0, 25))
 
 
 def test_sums_are_exact_beyond_float_and_in_any_order():
@@ -285,12 +320,12 @@ def test_sums_are_exact_beyond_float_and_in_any_order():
     expected = [80_001 * 3 * 2**45, -80_001 * 2**45]
     for rows in (X, X[::-1], np.asfortranarray(X), X.astype(np.float32)):
         assert integer_sum_l1(rows, 1.0, bound).tolist() == expected
-    assert integer_sum(X, 1.0, 4**20).tolist() == [80_001 * 3 * 2**19, -80_001 * 2**19]
+    assert integer_sum(X, Plan(1.0, 4**20)).tolist() == [80_001 * 3 * 2**19, -80_001 * 2**19]
 
 
 def test_bad_rows_add_nothing_and_never_raise():
     X = [[1.0, 2.0], [math.nan, 1.0], [math.inf, 0.0], [-math.inf, 0.0]]
-    assert integer_sum(X, 3.0, 9).tolist() == integer_sum(X, 3.0, 9, nonnegative=True).tolist() == [1, 2]
+    assert integer_sum(X, Plan(3.0, 9)).tolist() == integer_sum(X, Plan(3.0, 9, True)).tolist() == [1, 2]
     assert integer_sum_l1(X, 3.0, 3).tolist() == [1, 2]
 
 
@@ -340,13 +375,14 @@ def test_unsuitable_numbers_are_refused():
 @pytest.mark.parametrize("total", [integer_gram, integer_sum, integer_sum_l1])
 def test_tallies_count_rows_that_were_touched(total):
     X, tally = sample(), new_tally()
-    result = total(X, 1.5, 100, tally=tally)
-    assert np.array_equal(result, total(X, 1.5, 100))
+    public = (Plan(1.5, 100),) if total is integer_sum else (1.5, 100)
+    result = total(X, *public, tally=tally)
+    assert np.array_equal(result, total(X, *public))
     finite = np.isfinite(X).all(axis=1)
     with np.errstate(invalid="ignore"):
         norms = np.abs(X).sum(axis=1) if total is integer_sum_l1 else np.hypot.reduce(X, axis=1)
     assert tally.tolist() == [len(X), (~finite).sum(), (norms[finite] > 1.5).sum()]
-    total(X[:10], 1.5, 100, tally=tally)
+    total(X[:10], *public, tally=tally)
     assert tally[0] == len(X) + 10  # counts are added
 
 

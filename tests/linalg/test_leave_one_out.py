@@ -54,7 +54,7 @@ def refitted(user, base, W, variant, largest=4.0):
 def sum_differences(users, base, W, norm_bound, limit, ridges=RIDGES):
     total = np.zeros((1, len(WIDTHS) - 1), np.int64)
     variants = (WIDTHS, SCALES, ridges)
-    add_error_differences(*ratings_of(users), base, W, *variants, norm_bound, float(limit), total)
+    add_error_differences(*ratings_of(users), base, W, *variants, norm_bound, float(limit), -math.inf, total)
     return total
 
 

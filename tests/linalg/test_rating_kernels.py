@@ -18,8 +18,8 @@ CLIP_LIMIT, CLIP_CENTER = 2**30, 0.25
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def bounds_of(norm_bound, limit):
-    return np.array([norm_bound, limit, 1.0, CLIP_LIMIT, CLIP_CENTER])
+def bounds_of(norm_bound, limit, lowest=-math.inf):
+    return np.array([norm_bound, limit, lowest, 1.0, CLIP_LIMIT, lowest, CLIP_CENTER])
 
 
 def make_model(seed, n_items=N_ITEMS, k=3, ridge=0.2, **options):
@@ -35,53 +35,54 @@ def make_ratings(seed, **options):
 # Each sum as a function of a block: the integers, and those of the factors that shortened the contributions.
 
 
-def sum_counts(users, model, norm_bound, limit):
+def sum_counts(users, model, norm_bound, limit, lowest=-math.inf):
     indptr, items, _ = ratings_of(users)
     total = np.zeros((len(model.base), 1), np.int64)
     kernels.add_counts(indptr, items, norm_bound, float(limit), total)
     return total, np.zeros(1, np.int64)
 
 
-def sum_user_means(users, model, norm_bound, limit):
+def sum_user_means(users, model, norm_bound, limit, lowest=-math.inf):
     indptr, _, values = ratings_of(users)
     total = np.zeros(1, np.int64)
-    kernels.add_user_means(indptr, values, float(limit), total)
+    kernels.add_user_means(indptr, values, float(limit), lowest, total)
     return total, np.zeros(1, np.int64)
 
 
-def sum_squared_norms(users, model, norm_bound, limit):
+def sum_squared_norms(users, model, norm_bound, limit, lowest=-math.inf):
     indptr, _, values = ratings_of(users)
     total = np.zeros(1, np.int64)
-    kernels.add_numbers(kernels.squared_norms(indptr, values), model.shift, norm_bound, float(limit), total)
+    numbers = kernels.squared_norms(indptr, values)
+    kernels.add_numbers(numbers, model.shift, norm_bound, float(limit), lowest, total)
     return total, np.zeros(1, np.int64)
 
 
-def sum_residuals(users, model, norm_bound, limit):
+def sum_residuals(users, model, norm_bound, limit, lowest=-math.inf):
     total, clipped = np.zeros((len(model.base), 1), np.int64), np.zeros(1, np.int64)
-    public = (model.base, model.W, model.ridge, model.shape, model.count_norm, bounds_of(norm_bound, limit))
+    public = (model.base, model.W, model.ridge, model.shape, model.count_norm, bounds_of(norm_bound, limit, lowest))
     kernels.add_residuals(*ratings_of(users), *public, total, clipped)
     return total, clipped
 
 
-def sum_moments(users, model, norm_bound, limit):
+def sum_moments(users, model, norm_bound, limit, lowest=-math.inf):
     total = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64)
     public = (model.base, model.W, model.ridge)
-    kernels.add_moments(*ratings_of(users), *public, norm_bound, float(limit), total)
+    kernels.add_moments(*ratings_of(users), *public, norm_bound, float(limit), lowest, total)
     return total, np.zeros(1, np.int64)
 
 
-def sum_noise_levels(users, model, norm_bound, limit):
+def sum_noise_levels(users, model, norm_bound, limit, lowest=-math.inf):
     total = np.zeros((1, 2), np.int64)
     public = (model.base, model.W, model.ridge, model.n_expected)
-    kernels.add_noise_levels(*ratings_of(users), *public, norm_bound, float(limit), total)
+    kernels.add_noise_levels(*ratings_of(users), *public, norm_bound, float(limit), lowest, total)
     return total, np.zeros(1, np.int64)
 
 
-def sum_gradients(users, model, norm_bound, limit):
+def sum_gradients(users, model, norm_bound, limit, lowest=-math.inf):
     width = model.has_base + model.W.shape[1] - model.n_fixed
     total, clipped = np.zeros((len(model.base), width), np.int64), np.zeros(1, np.int64)
     public = (model.base, model.W, model.n_fixed, model.has_base, model.ridge, model.shape, model.count_norm)
-    kernels.add_gradients(*ratings_of(users), *public, bounds_of(norm_bound, limit), total, clipped)
+    kernels.add_gradients(*ratings_of(users), *public, bounds_of(norm_bound, limit, lowest), total, clipped)
     return total, clipped
 
 
@@ -103,7 +104,7 @@ def rows_of(users, model, norm_bound, limit):
     return Y
 
 
-def sum_rows(users, model, norm_bound, limit):
+def sum_rows(users, model, norm_bound, limit, lowest=-math.inf):
     return rows_of(users, model, norm_bound, limit).sum(axis=0), np.zeros(1, np.int64)
 
 
@@ -139,6 +140,20 @@ def test_no_user_exceeds_the_bounds(user, model, norm_bound, limit):
         assert exact_squares(total) <= limit, name
         assert abs(int(clipped[0])) <= math.isqrt(CLIP_LIMIT), name
         assert name not in NONNEGATIVE or (total >= 0).all(), name
+
+
+@given(any_user(), any_model(), st.floats(1e-3, 1e3), st.integers(1, 2**48) | st.integers(1, 50))
+@settings(deadline=None, max_examples=100)
+def test_for_a_nonnegative_plan_no_integer_is_negative(user, model, norm_bound, limit):
+    """Whatever is summed: the plan decides, not the formula or its rounding; nonnegative sums do not change a bit."""
+    for name, (summed, _) in SUMS.items():
+        if name == "rows":  # their products may have any sign
+            continue
+        kept, clipped = summed([user], model, norm_bound, limit, 0.0)
+        free, _ = summed([user], model, norm_bound, limit)
+        assert (kept >= 0).all() and clipped[0] >= 0, name
+        assert np.array_equal(kept, np.maximum(free, 0)), name
+        assert name not in NONNEGATIVE or np.array_equal(kept, free), name
 
 
 @every_sum

@@ -27,11 +27,11 @@ norm_bounds = st.floats(min_value=0, exclude_min=True, allow_infinity=False) | s
 ordinary_bounds = st.floats(0.01, 100)
 
 
-def contribution_of(G, norm_bound, limit, n_rows=None):
+def contribution_of(G, norm_bound, limit, n_rows=None, lowest=-math.inf):
     """The integers that are added to rows 0, 2, 4, ... of zeros, and the returned factor."""
     n = len(G) if n_rows is None else n_rows
     total = np.zeros((2 * len(G), G.shape[1]), np.int64)
-    factor = add_contribution(G, n, np.arange(0, 2 * n, 2, dtype=np.int32), norm_bound, float(limit), total)
+    factor = add_contribution(G, n, np.arange(0, 2 * n, 2, dtype=np.int32), norm_bound, float(limit), lowest, total)
     assert not total[1::2].any() and not total[2 * n :].any()
     return total[::2], factor
 
@@ -42,6 +42,10 @@ def quantized(x, norm_bound, limit):
     is_finite = quantize_row(x, len(x), norm_bound, float(limit), y)
     assert y[-1] == 77
     return y[:-1], is_finite
+
+
+def rounded(x, norm_bound, limit, lowest=-math.inf):
+    return round_number(x, norm_bound, float(limit), lowest)
 
 
 # The bound holds whatever the floats are.
@@ -63,7 +67,17 @@ def test_no_contribution_exceeds_the_limit(G, norm_bound, limit):
 @given(any_floats, norm_bounds, limits | st.just(0))
 @settings(deadline=None, max_examples=200)
 def test_no_number_exceeds_the_limit(x, norm_bound, limit):
-    assert round_number(x, norm_bound, float(limit)) ** 2 <= limit
+    assert rounded(x, norm_bound, limit) ** 2 <= limit
+
+
+@given(any_matrices | ordinary_matrices, norm_bounds, limits)
+@settings(deadline=None, max_examples=200)
+def test_a_nonnegative_plan_gets_nonnegative_integers_and_the_same_ones_otherwise(G, norm_bound, limit):
+    free, factor = contribution_of(G, norm_bound, limit)
+    kept, same = contribution_of(G, norm_bound, limit, lowest=0.0)
+    assert np.array_equal(kept, np.maximum(free, 0)) and factor == same
+    for x in G.reshape(-1).tolist():
+        assert rounded(x, norm_bound, limit, 0.0) == max(rounded(x, norm_bound, limit), 0)
 
 
 @pytest.mark.parametrize("n", [3, 1000, 100_000])
@@ -92,7 +106,7 @@ def test_what_has_no_finite_norm_adds_nothing(G):
 
 @pytest.mark.parametrize("x", [math.nan, math.inf, -math.inf])
 def test_numbers_that_are_not_finite_are_zero(x):
-    assert round_number(x, 1.0, 2.0**40) == 0
+    assert rounded(x, 1.0, 2**40) == 0
 
 
 # Worst contributions attain it.
@@ -114,7 +128,7 @@ def test_contributions_at_full_norm_attain_the_limit(limit, norm_bound, length):
 @pytest.mark.parametrize("limit", LIMITS)
 def test_numbers_at_the_bound_attain_the_limit(limit):
     for x in (0.3, 0.4, 1e300):
-        assert round_number(x, 0.3, float(limit)) == math.isqrt(limit) == -round_number(-x, 0.3, float(limit))
+        assert rounded(x, 0.3, limit) == math.isqrt(limit) == -rounded(-x, 0.3, limit)
 
 
 # Shorter ones are rounded to nearest, longer ones are shortened first.
@@ -134,7 +148,7 @@ def test_contributions_are_shortened_and_rounded(G, norm_bound, limit):
 @settings(deadline=None)
 def test_numbers_are_clipped_and_rounded(x, norm_bound, limit):
     ideal = min(max(x, -norm_bound), norm_bound)
-    y = round_number(x, norm_bound, float(limit))
+    y = rounded(x, norm_bound, limit)
     assert_rounded(np.array([y]), [ideal], norm_bound, limit)
 
 
@@ -142,7 +156,7 @@ def test_numbers_are_clipped_and_rounded(x, norm_bound, limit):
 @settings(deadline=None)
 def test_nearest_is_decided_exactly_where_floats_are_exact(numerator, shift):
     x = numerator / 2**12 + shift  # multiples of 2^-12 in units of a step of 1
-    y = round_number(x, 2.0**20, 2.0**40)
+    y = rounded(x, 2.0**20, 2**40)
     assert abs(Fraction(x) - int(y)) <= Fraction(1, 2)
 
 
@@ -155,7 +169,7 @@ def test_a_contribution_of_zeros_is_not_shortened():
 
 def test_contributions_are_added_to_what_is_there():
     total = np.array([[10, 20], [30, 40], [50, 60]])
-    factor = add_contribution(np.array([[0.3, -0.4]]), 1, np.array([2], np.int32), 0.5, 25.0, total)
+    factor = add_contribution(np.array([[0.3, -0.4]]), 1, np.array([2], np.int32), 0.5, 25.0, -math.inf, total)
     assert total.tolist() == [[10, 20], [30, 40], [53, 56]] and factor == 1.0
 
 

@@ -1,7 +1,11 @@
 """Accounting is exact for Gaussians, never under-charges mixtures, and the filter keeps its laws."""
 
+import copy
 import json
 import math
+import pickle
+import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from fork_support import in_child
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, StateMisuse
 from hushrank.privacy import accountant, gdp
 from hushrank.privacy.accountant import GdpFilter, guarantee
-from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
+from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated, leaves
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.losses import MAX_COUNT
 
@@ -269,6 +274,92 @@ def test_adaptive_choice_of_shares_does_not_exceed_the_curve():
             assert adaptive <= float(gdp.gaussian_delta(at, 1.0))
         whole = float(np.sum(density * gaussian_curve(at - loss, rest)) * step)
         assert whole == near(float(gdp.gaussian_delta(at, 1.0)), 1e-7)
+
+
+# One purse
+
+
+class SlowFraction(Fraction):
+    """Lets every other thread run between what is left and what is booked."""
+
+    def __sub__(self, other):
+        left = Fraction(self) - other
+        time.sleep(0.002)
+        return left
+
+
+def take(budget, request):
+    try:
+        event = request(budget)
+    except BudgetExceeded:
+        return None
+    return Gaussian(8.0) if event is None else event
+
+
+@pytest.mark.parametrize(
+    "request_share",
+    [
+        lambda budget: budget.share(Fraction(1, 64)),
+        lambda budget: budget.rest(),
+        lambda budget: budget.spend(Gaussian(8.0)),
+    ],
+    ids=["share", "rest", "spend"],
+)
+def test_threads_never_get_more_than_there_is(request_share):
+    budget, barrier, handed = GdpFilter(1.0), threading.Barrier(12), []
+    budget._total = SlowFraction(budget.total)
+
+    def work():
+        barrier.wait()
+        for _ in range(8):
+            handed.append(take(budget, request_share))
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    got = [event for event in handed if event is not None]
+    assert len(handed) == 96 and len(got) in (1, 64)
+    assert accountant.squared_mu(Composed(got), "test") == 1 == budget.spent and budget.left == 0
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_filter_is_not_copied(duplicate):
+    for budget in (GdpFilter(1.0), GdpFilter.from_event(Gaussian(2.0))):
+        with pytest.raises(StateMisuse, match=r"^a budget filter cannot be copied or pickled: what is left would be s"):
+            duplicate(budget)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda budget: budget.share(0.25),
+        lambda budget: budget.rest(),
+        lambda budget: budget.spend(Gaussian(9.0)),
+        lambda budget: budget.left,
+        lambda budget: budget.spent,
+    ],
+)
+def test_a_forked_child_cannot_spend_its_parents_budget(use):
+    budget = GdpFilter(1.0)
+    budget.share(0.5)
+    assert in_child(lambda: use(budget)).startswith("StateMisuse: this budget filter was made before a fork: what is")
+    assert budget.left == Fraction(1, 2)
+    use(budget)
+
+
+def test_a_filter_of_nothing_hands_out_nothing():
+    budget = GdpFilter.from_event(Composed([]))
+    for call in (lambda: budget.share(0.5), budget.rest, lambda: budget.spend(Pure(1e-9))):
+        with pytest.raises(BudgetExceeded):
+            call()
+
+
+def test_the_sum_of_epsilons_is_exact_and_of_pure_releases_only():
+    assert accountant.summed_epsilon(leaves(Repeated(Pure(0.1), 10))) == 10 * Fraction(0.1) != 1
+    assert accountant.summed_epsilon({}) == 0
+    assert accountant.summed_epsilon(leaves(Composed([Pure(0.1), Gaussian(9.0)]))) is None
 
 
 # Refusals

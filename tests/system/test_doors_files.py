@@ -14,7 +14,7 @@ from hushrank.engine.ratings import read_ratings
 from hushrank.exceptions import InvalidParameter
 
 N_ITEMS, MUTATIONS = 6, 400
-SPARSE = ("csr", "csc", "coo", "bsr", "dia")  # codespell:ignore coo
+SPARSE = ("csr", "csc", "coo", "bsr", "dia")
 
 
 @pytest.fixture(scope="module")

@@ -83,14 +83,14 @@ def contradiction(form):
     X = sp.random_array((N_USERS, N_ITEMS), density=0.4, rng=np.random.default_rng(1), format=form)
     if form == "lil":
         X.data[3] = X.data[3][:-1]
-    elif form == "coo":  # codespell:ignore coo
+    elif form == "coo":
         X.data = X.data[:-5]
     else:
         X.indices = X.indices[:-5]
     return X
 
 
-@pytest.mark.parametrize("form", ["coo", "lil", "csr", "csc"])  # codespell:ignore coo
+@pytest.mark.parametrize("form", ["coo", "lil", "csr", "csc"])
 def test_matrices_that_contradict_themselves_are_refused_and_nothing_is_charged(form, tmp_path):
     """Violation 7: arrays that disagree in length were read past their end."""
     refusal = pytest.raises(InvalidParameter, match="must be a sparse matrix with valid indices")

@@ -18,7 +18,7 @@ from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import InvalidParameter
 
 N_ITEMS = 60
-SPARSE = ("csr", "csc", "coo", "lil", "dok")  # codespell:ignore coo
+SPARSE = ("csr", "csc", "coo", "lil", "dok")
 
 
 def fitted(n_items, **parameters):

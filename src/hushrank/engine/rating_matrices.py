@@ -21,7 +21,7 @@ from hushrank.engine.sparse import check_sparse
 from hushrank.exceptions import InvalidParameter
 
 # Formats that store entries one by one; others cannot tell a rating of zero from none.
-_FORMATS = ("csr", "csc", "coo", "lil", "dok")  # codespell:ignore coo
+_FORMATS = ("csr", "csc", "coo", "lil", "dok")
 _LARGEST_SIZE = 2**31 - 1
 
 

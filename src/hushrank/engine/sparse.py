@@ -26,7 +26,7 @@ def check_indices(X: Any, owner: str) -> None:
         inside = _is_inside(X.indices, X.shape[axis] // block[axis])
     elif X.format == "lil":
         inside = all(_is_inside(np.asarray(own), X.shape[1]) for own in X.rows if len(own))
-    elif X.format == "coo":  # codespell:ignore coo
+    elif X.format == "coo":
         inside = _is_inside(X.row, X.shape[0]) and _is_inside(X.col, X.shape[1])
     else:
         inside = True
@@ -74,7 +74,7 @@ _CHECKS = {
     "csr": _compressed_agrees,
     "csc": _compressed_agrees,
     "bsr": _compressed_agrees,
-    "coo": _coordinates_agree,  # codespell:ignore coo
+    "coo": _coordinates_agree,
     "lil": _lists_agree,
     "dok": _keys_are_inside,  # there is no order in which SciPy would not look at them
     "dia": _diagonals_agree,

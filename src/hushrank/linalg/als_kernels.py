@@ -49,8 +49,8 @@ class Sweep(NamedTuple):
     user_norm, residual_bound : float
     gram_bound, gram_limit : float, int
         `row_norm` and `squared_bound` of the lattice of the products.
-    right_bound, right_limit : float
-        `norm_bound` and `squared_bound` of the lattice of the right-hand sides.
+    right_bound, right_limit, right_lowest : float
+        `norm_bound`, `squared_bound` and `lowest` of the lattice of the right-hand sides.
     """
 
     base: FloatArray
@@ -68,6 +68,7 @@ class Sweep(NamedTuple):
     gram_limit: int
     right_bound: float
     right_limit: float
+    right_lowest: float
 
 
 @compiled
@@ -198,7 +199,7 @@ def add_right_side(
             G[n, a] = weights[t] * residual * u[a]
         rows[n] = j
         n += 1
-    add_contribution(G, n, rows, sweep.right_bound, sweep.right_limit, total)
+    add_contribution(G, n, rows, sweep.right_bound, sweep.right_limit, sweep.right_lowest, total)
 
 
 @compiled

@@ -173,6 +173,7 @@ def add_item_gradients(
     residual_norm: float,
     norm_bound: float,
     limit: float,
+    lowest: float,
     total: IntegerArray,
 ) -> int:
     """Add e u^T of every user, e = target - V u shortened to `residual_norm`; the number of users with a longer e."""
@@ -189,7 +190,7 @@ def add_item_gradients(
         for t in range(n):
             for a in range(len(u)):
                 G[t, a] = e[t] * u[a]
-        add_contribution(G, n, own, norm_bound, limit, total)
+        add_contribution(G, n, own, norm_bound, limit, lowest, total)
     return shortened
 
 

@@ -18,6 +18,7 @@ from hushrank.linalg.quantize import (
     LARGEST_BOUND,
     ROWS_PER_BLOCK,
     FloatArray,
+    SumLattice,
     check_integer,
     check_norm_bound,
     check_rows,
@@ -128,26 +129,16 @@ def integer_gram_complex(
     return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
 
 
-def integer_sum(
-    X: ArrayLike,
-    norm_bound: float,
-    squared_bound: int,
-    *,
-    nonnegative: bool = False,
-    tally: IntegerArray | None = None,
-) -> IntegerArray:
-    """Sum of the rows of `quantize_rows(X, norm_bound, squared_bound, nonnegative=nonnegative)`, exactly.
+def integer_sum(X: ArrayLike, lattice: SumLattice, *, tally: IntegerArray | None = None) -> IntegerArray:
+    """Sum of the rows, as `quantize_rows` rounds them, exactly.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Real rows in any memory layout; read block by block, never copied as a whole.
-    norm_bound : float
-        Euclidean norm to which longer rows are shortened.
-    squared_bound : int
-        Largest squared norm of an integer row, between 1 and 2^48.
-    nonnegative : bool, default False
-        Replace negative entries by zero first.
+    lattice : SumLattice
+        The plan of the release, as `vector_lattice` makes it for a Gaussian event: norm bound, its square in integer
+        units, and whether negative entries are replaced by zero first.
     tally : ndarray of shape (3,), optional
         As for `integer_gram`.
 
@@ -158,13 +149,23 @@ def integer_sum(
 
     Examples
     --------
-    >>> integer_sum([[0.6, -0.8], [3.0, 4.0]], norm_bound=1.0, squared_bound=25)
+    >>> from types import SimpleNamespace
+    >>> X, plan = [[0.6, -0.8], [3.0, 4.0]], SimpleNamespace(norm_bound=1.0, squared_bound=25, nonnegative=False)
+    >>> integer_sum(X, plan)
     array([6, 0])
+    >>> plan.nonnegative = True
+    >>> integer_sum(X, plan)
+    array([6, 4])
     """
     owner = "integer_sum"
     rows = check_rows(X, "X", owner, kinds="biuf")
-    squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
-    return _sum_rows(rows, check_norm_bound(norm_bound, owner), squared_bound, 2, nonnegative, tally)
+    try:
+        norm_bound, squared_bound, nonnegative = lattice.norm_bound, lattice.squared_bound, lattice.nonnegative
+    except AttributeError:
+        wanted = "the plan of a Gaussian sum, with norm_bound, squared_bound and nonnegative"
+        raise TypeError(f"lattice of {owner} must be {wanted}; got {type(lattice).__name__}.") from None
+    bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
+    return _sum_rows(rows, check_norm_bound(norm_bound, owner), bound, 2, nonnegative, tally)
 
 
 def integer_sum_l1(

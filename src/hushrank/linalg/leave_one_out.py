@@ -24,6 +24,7 @@ def add_error_differences(
     ridges: FloatArray,
     norm_bound: float,
     limit: float,
+    lowest: float,
     total: IntegerArray,
 ) -> None:
     """Add, for every user, the mean leave-one-out error of each variant from the second on, less that of the first.
@@ -41,7 +42,7 @@ def add_error_differences(
         first = mean_error(own, r, W, A, widths[0], scales[0], ridges[0])
         for v in range(1, n_variants):
             G[0, v - 1] = mean_error(own, r, W, A, widths[v], scales[v], ridges[v]) - first
-        add_contribution(G, 1, row, norm_bound, limit, total)
+        add_contribution(G, 1, row, norm_bound, limit, lowest, total)
 
 
 @compiled

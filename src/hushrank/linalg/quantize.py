@@ -9,7 +9,7 @@ fixed, so a row has the same bits in every block, on every thread and in every m
 import math
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -25,19 +25,30 @@ ROWS_PER_BLOCK = 2048
 _SMALLEST_SUM = 2.0**-900
 
 
+class SumLattice(Protocol):
+    """What a sum of vectors takes from the plan of its release, as `vector_lattice` of hushrank.privacy makes it.
+
+    Longer vectors are shortened to the Euclidean norm `norm_bound`, which is sqrt(`squared_bound`) in integer units;
+    with `nonnegative`, negative entries become zero. The plan is the only place where that is said: noise for
+    nonnegative vectors is too little for others.
+    """
+
+    @property
+    def norm_bound(self) -> float: ...
+
+    @property
+    def squared_bound(self) -> int: ...
+
+    @property
+    def nonnegative(self) -> bool: ...
+
+
 def compiled(function: Kernel) -> Kernel:
     """Compile without fastmath, so that every float operation happens as written; runs without the GIL."""
     return cast(Kernel, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
 
 
-def quantize_rows(
-    X: ArrayLike,
-    norm_bound: float,
-    squared_bound: int,
-    *,
-    nonnegative: bool = False,
-    out: FloatArray | None = None,
-) -> FloatArray:
+def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, *, out: FloatArray | None = None) -> FloatArray:
     """Round rows to integer vectors of squared Euclidean norm at most `squared_bound`.
 
     Parameters
@@ -48,8 +59,6 @@ def quantize_rows(
         Euclidean norm that becomes sqrt(`squared_bound`) integer units; longer rows are shortened to it.
     squared_bound : int
         Largest squared norm of an integer row, between 1 and 2^48.
-    nonnegative : bool, default False
-        Replace negative entries by zero first, so that no two rows point away from each other.
     out : ndarray of shape (n_samples, width), optional
         C-contiguous float64 array to fill, apart from `X` in memory.
 
@@ -71,7 +80,7 @@ def quantize_rows(
     norm_bound = check_norm_bound(norm_bound, owner)
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
     Y = np.empty((rows.shape[0], row_width(rows))) if out is None else _check_out(out, rows, owner)
-    for start, block in row_blocks(rows, ROWS_PER_BLOCK, nonnegative):
+    for start, block in row_blocks(rows, ROWS_PER_BLOCK):
         quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)], new_tally())
     return Y
 

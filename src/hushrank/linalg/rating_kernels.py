@@ -49,13 +49,13 @@ def add_counts(indptr: IntegerArray, items: Positions, count_norm: float, limit:
 
 
 @compiled
-def add_user_means(indptr: IntegerArray, values: Values, limit: float, total: IntegerArray) -> None:
+def add_user_means(indptr: IntegerArray, values: Values, limit: float, lowest: float, total: IntegerArray) -> None:
     """Add every user's mean value, which lies in [-1, 1]."""
     for i in range(len(indptr) - 1):
         n, s = indptr[i + 1] - indptr[i], 0.0
         for value in values[indptr[i] : indptr[i + 1]]:
             s += value
-        total[0] += round_number(s / max(n, 1), 1.0, limit)
+        total[0] += round_number(s / max(n, 1), 1.0, limit, lowest)
 
 
 @compiled
@@ -69,10 +69,12 @@ def squared_norms(indptr: IntegerArray, values: Values) -> FloatArray:
 
 
 @compiled
-def add_numbers(numbers: FloatArray, center: float, norm_bound: float, limit: float, total: IntegerArray) -> None:
+def add_numbers(
+    numbers: FloatArray, center: float, norm_bound: float, limit: float, lowest: float, total: IntegerArray
+) -> None:
     """Add one number a user, less `center`."""
     for number in numbers:
-        total[0] += round_number(number - center, norm_bound, limit)
+        total[0] += round_number(number - center, norm_bound, limit, lowest)
 
 
 @compiled
@@ -121,7 +123,7 @@ def add_residuals(
 ) -> None:
     """Add every user's vector of residuals e_j shape_j, times its weight, and the factors that shortened them.
 
-    bounds = (norm bound, limit) of the vector, (norm bound, limit, center) of the factor.
+    bounds = (norm bound, limit, lowest) of the vector, then of the factor, and the center of the factor.
     """
     k, most = W.shape[1], most_ratings(indptr)
     A, L, z, e, G = np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(most), np.empty((most, 1))
@@ -131,8 +133,8 @@ def add_residuals(
         weight = user_weight(len(own), count_norm)
         for t in range(len(own)):
             G[t, 0] = weight * e[t] * shape[own[t]]
-        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], total)
-        clipped[0] += round_number(factor - bounds[4], bounds[2], bounds[3])
+        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], bounds[2], total)
+        clipped[0] += round_number(factor - bounds[6], bounds[3], bounds[4], bounds[5])
 
 
 @compiled
@@ -145,6 +147,7 @@ def add_moments(
     ridge: float,
     norm_bound: float,
     limit: float,
+    lowest: float,
     total: IntegerArray,
 ) -> None:
     """Add every user's (z_a^2, |e|^2 / (ridge n), 1 - P_aa, 1 - freedom / n), of length 2 k + 2, nonnegative.
@@ -170,7 +173,7 @@ def add_moments(
             freedom -= ridge * P[a, a]
         G[0, k] = max(squares / (ridge * n), 0.0)
         G[0, 2 * k + 1] = max(len(own) - freedom, 0.0) / n
-        add_contribution(G, 1, row, norm_bound, limit, total)
+        add_contribution(G, 1, row, norm_bound, limit, lowest, total)
 
 
 @compiled
@@ -184,6 +187,7 @@ def add_noise_levels(
     n_expected: float,
     norm_bound: float,
     limit: float,
+    lowest: float,
     total: IntegerArray,
 ) -> None:
     """Add every user's (|e|^2 / ridge, n - freedom) / n_expected, nonnegative: the ratio of the sums corrects `ridge`.
@@ -206,7 +210,7 @@ def add_noise_levels(
             free += ridge * P[a, a]
         G[0, 0] = max(squares / (ridge * n_expected), 0.0)
         G[0, 1] = max(free, 0.0) / n_expected
-        add_contribution(G, 1, row, norm_bound, limit, total)
+        add_contribution(G, 1, row, norm_bound, limit, lowest, total)
 
 
 @compiled
@@ -237,7 +241,7 @@ def add_gradients(
     for i in range(len(indptr) - 1):
         own = items[indptr[i] : indptr[i + 1]]
         if not solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e):
-            clipped[0] += round_number(1.0 - bounds[4], bounds[2], bounds[3])
+            clipped[0] += round_number(1.0 - bounds[6], bounds[3], bounds[4], bounds[5])
             continue
         invert_factorized(L, column, P)
         weight = user_weight(len(own), count_norm)
@@ -251,8 +255,8 @@ def add_gradients(
                 for b in range(k):
                     spread += W[j, b] * P[b, a]
                 G[t, first + a - n_fixed] = (e[t] * z[a] - ridge * spread) * scale
-        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], total)
-        clipped[0] += round_number(factor - bounds[4], bounds[2], bounds[3])
+        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], bounds[2], total)
+        clipped[0] += round_number(factor - bounds[6], bounds[3], bounds[4], bounds[5])
 
 
 @compiled

@@ -17,7 +17,7 @@ Positions = NDArray[np.int32]
 
 @compiled
 def add_contribution(
-    G: FloatArray, n_rows: int, rows: Positions, norm_bound: float, limit: float, total: IntegerArray
+    G: FloatArray, n_rows: int, rows: Positions, norm_bound: float, limit: float, lowest: float, total: IntegerArray
 ) -> float:
     """Add one user's contribution to the rows `rows` of `total` and return the factor that shortened it.
 
@@ -32,6 +32,8 @@ def add_contribution(
         Frobenius norm that becomes sqrt(limit) integer units; a longer contribution is shortened to it.
     limit : float
         Largest sum of squared integers, at most 2^48.
+    lowest : float
+        0 where the plan is for nonnegative contributions, which smaller integers become; minus infinity elsewhere.
     total : ndarray of shape (n_items, n_columns)
 
     Returns
@@ -57,7 +59,7 @@ def add_contribution(
         row = rows[i]
         for j in range(G.shape[1]):
             scaled = G[i, j] * factor
-            total[row, j] += np.int64(np.rint(scaled) if is_rounded else np.trunc(scaled))
+            total[row, j] += np.int64(max(np.rint(scaled) if is_rounded else np.trunc(scaled), lowest))
     return min(1.0, norm_bound / norm) if norm > 0.0 else 1.0
 
 
@@ -74,8 +76,11 @@ def _integer_squares(G: FloatArray, n_rows: int, factor: float, is_rounded: bool
 
 
 @compiled
-def round_number(x: float, norm_bound: float, limit: float) -> int:
-    """A number in units of norm_bound / sqrt(limit) as an integer of square at most `limit`; 0 if it is not finite."""
+def round_number(x: float, norm_bound: float, limit: float, lowest: float) -> int:
+    """A number in units of norm_bound / sqrt(limit) as an integer of square at most `limit`; 0 if it is not finite.
+
+    Integers below `lowest`, 0 or minus infinity as for `add_contribution`, become that.
+    """
     if not abs(x) < math.inf:
         return 0
     largest = math.sqrt(limit)
@@ -83,7 +88,7 @@ def round_number(x: float, norm_bound: float, limit: float) -> int:
     integer = np.rint(scaled)
     if integer * integer > limit:
         integer = np.trunc(scaled * (1 - 2.0**-50))
-    return int(integer) if integer * integer <= limit else 0
+    return int(max(integer, lowest)) if integer * integer <= limit else 0
 
 
 @compiled

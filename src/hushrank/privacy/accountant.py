@@ -8,6 +8,7 @@ Privacy    docs/privacy/accounting.md, sections 3 to 8.
 
 import math
 import sys
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +18,7 @@ from hushrank.exceptions import BudgetExceeded, InvalidParameter
 from hushrank.privacy import gdp, losses
 from hushrank.privacy.events import Event, Gaussian, Leaf, Mixture, NonPrivate, Pure, leaves
 from hushrank.privacy.guarantee import Budget, Guarantee
+from hushrank.privacy.ownership import SingleOwner
 from hushrank.privacy.parameters import check_real
 from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
 
@@ -128,14 +130,20 @@ def _leaf_mu(leaf: Leaf) -> float:
     raise InvalidParameter("accountant.mu", "event", "made of Gaussian and Pure releases", leaf)
 
 
-def _pure_epsilon(counts: dict[Leaf, int]) -> float:
-    """Sum of the epsilons, rounded up, if every release is pure."""
+def summed_epsilon(counts: dict[Leaf, int]) -> Fraction | None:
+    """Exact sum of the epsilons, if every release is pure."""
     total = Fraction(0)
     for leaf, count in counts.items():
         if not isinstance(leaf, Pure):
-            return math.inf
+            return None
         total += count * Fraction(leaf.epsilon)
-    return float_at_least(total) if total <= Fraction(sys.float_info.max) else math.inf
+    return total
+
+
+def _pure_epsilon(counts: dict[Leaf, int]) -> float:
+    """Sum of the epsilons, rounded up, if every release is pure."""
+    total = summed_epsilon(counts)
+    return math.inf if total is None or total > Fraction(sys.float_info.max) else float_at_least(total)
 
 
 def _rho(counts: dict[Leaf, int]) -> float:
@@ -164,7 +172,7 @@ def _losses(rest: tuple[tuple[Leaf, int], ...]) -> losses.LossDistribution:
     return losses.compose(laws)
 
 
-class GdpFilter:
+class GdpFilter(SingleOwner):
     """Hands out shares of one mu^2 to releases that are chosen one after another.
 
     The size of every share, and whether there is a next one, may depend on released values and on public
@@ -172,6 +180,9 @@ class GdpFilter:
     advance, what a release leaves over is known before it is drawn, so by induction from the last release to
     the first the whole is dominated by one Gaussian release of parameter mu (docs/privacy/accounting.md,
     section 8; the GDP filter of Smith and Thakurta 2022). Sums are exact rational numbers.
+
+    A filter is one purse for all threads of the process that made it: it cannot be copied or pickled, and refuses to
+    work in a forked child.
 
     Parameters
     ----------
@@ -187,16 +198,22 @@ class GdpFilter:
     (Gaussian(noise_multiplier=2.8284271247461903), Fraction(0, 1))
     """
 
+    _owned, _danger = "budget filter", "what is left would be spent twice"
+
     def __init__(self, mu: float) -> None:
-        self._total = Fraction(check_real(mu, "mu", "GdpFilter", above=0)) ** 2
-        self._spent = Fraction(0)
+        self._start(Fraction(check_real(mu, "mu", "GdpFilter", above=0)) ** 2)
 
     @classmethod
     def from_event(cls, event: Event) -> "GdpFilter":
         """Filter whose whole mu^2 is exactly what a planned event of Gaussian and Pure releases costs."""
-        made = cls(1.0)
-        made._total = squared_mu(event, "GdpFilter.from_event")
+        made = cls.__new__(cls)
+        made._start(squared_mu(event, "GdpFilter.from_event"))
         return made
+
+    def _start(self, total: Fraction) -> None:
+        self._take_ownership()
+        self._lock = threading.Lock()
+        self._total, self._spent = total, Fraction(0)
 
     @property
     def total(self) -> Fraction:
@@ -206,39 +223,50 @@ class GdpFilter:
     @property
     def spent(self) -> Fraction:
         """mu^2 handed out so far."""
+        self._check_owner()
         return self._spent
 
     @property
     def left(self) -> Fraction:
-        """mu^2 that can still be handed out."""
-        return self._total - self._spent
+        """mu^2 that can still be handed out, unless another thread is faster."""
+        return self._total - self.spent
 
     def share(self, fraction: Fraction | float) -> Gaussian:
         """A Gaussian release that costs at most `fraction` of the whole mu^2, or BudgetExceeded.
 
         A float is read as the simplest fraction that rounds to it, so that ten shares of 0.1 make a whole.
         """
-        return self._take(_read_fraction(fraction) * self._total)
+        cost = _read_fraction(fraction) * self._total
+        event = _event_of(cost)  # made first: if this fails nothing is booked
+        self._book(cost)
+        return event
 
     def rest(self) -> Gaussian:
         """One Gaussian release that costs all that is left, or BudgetExceeded if nothing is."""
-        if not self.left:
-            raise BudgetExceeded(math.ulp(0.0), 0.0, "mu^2")
-        return self._take(self.left)
+        self._check_owner()
+        with self._lock:  # no other thread spends between what is read and what is booked
+            event = _event_of(self._total - self._spent)
+            self._spent = self._total
+        return event
 
     def spend(self, event: Event) -> None:
         """Book an event of Gaussian and Pure releases, the latter at mu_of_pure, or raise BudgetExceeded."""
         self._book(squared_mu(event, "GdpFilter.spend"))
 
-    def _take(self, cost: Fraction) -> Gaussian:
-        event = Gaussian(sqrt_at_least(1 / cost))  # made first: if this fails nothing is booked
-        self._book(cost)
-        return event
-
     def _book(self, cost: Fraction) -> None:
-        if cost > self.left:
-            raise BudgetExceeded(float_at_least(cost), float_at_most(self.left), "mu^2")
-        self._spent += cost
+        self._check_owner()  # before the lock
+        with self._lock:
+            left = self._total - self._spent
+            if cost > left:
+                raise BudgetExceeded(float_at_least(cost), float_at_most(left), "mu^2")
+            self._spent += cost
+
+
+def _event_of(cost: Fraction) -> Gaussian:
+    """The Gaussian release that costs at most this mu^2."""
+    if not cost:
+        raise BudgetExceeded(math.ulp(0.0), 0.0, "mu^2")
+    return Gaussian(sqrt_at_least(1 / cost))
 
 
 def squared_mu(event: Event, owner: str) -> Fraction:

@@ -79,6 +79,9 @@ def test_a_name_is_given_once(ledger, pure):
         ("name", {"name": " a"}),
         ("name", {"name": "a "}),
         ("name", {"name": "cafe\u0301"}),  # NFD: looks like the NFC name and is another
+        ("name", {"name": "data\u3164"}),
+        ("name", {"name": "d\u0430ta"}),
+        ("name", {"name": "\uff44ata"}),
     ],
 )
 def test_bad_terms_are_refused_before_a_file_is_made(sqlite_path, name, values):
@@ -93,6 +96,17 @@ def test_an_unknown_name(ledger, pure):
         ledger["nobody"]
     with pytest.raises(InvalidParameter, match="name of Ledger must be"):
         ledger[3]
+
+
+def test_a_name_that_looks_like_another_is_neither_created_nor_opened(ledger, pure):
+    for name in ("Patients-2026", "p\u00e1tients-2026", "patients\u20132026", "patients-\u0662\u0660\u0662\u0666"):
+        with pytest.raises(InvalidParameter, match="must be unlike 'patients-2026', a data set that exists"):
+            ledger.create(name, epsilon=100)
+        with pytest.raises(LedgerError, match=r"has no data set .*, but one that looks like it: 'patients-2026'$"):
+            ledger[name]
+    with pytest.raises(LedgerError, match=r"has no data set '.*' \('p\\u0430tients-2026'\), but one that looks"):
+        ledger["p\u0430tients-2026"]
+    assert ledger.names() == ["patients-2026"]
 
 
 @pytest.mark.parametrize("name", ["Ärzte 2026", "'; DROP TABLE hushrank_history; --", "%s :x [red]", "x" * 200])
@@ -179,6 +193,8 @@ def test_a_mismatch_is_refused_and_nothing_charged(pure, gdp):
         ("key", {"key": "x" * 201}),
         ("note", {"note": None}),
         ("note", {"note": "a\nb"}),
+        ("key", {"key": "fit\u115f"}),
+        ("note", {"note": "a\u034fb"}),
         ("neighbors", {"neighbors": "friends"}),
         ("unit", {"unit": 1}),
     ],
@@ -283,8 +299,9 @@ def test_raised_caps_are_noticed_by_an_account_opened_later(charged, sqlite_path
     tamper(sqlite_path, """UPDATE hushrank_dataset SET terms = replace(replace(terms, '1.0', '9.0'), '1/1', '9/1')""")
     raised = Ledger(sqlite_path)["data"]
     assert raised.budget.epsilon == 9.0
-    with pytest.raises(LedgerError, match="is damaged at entry 3: its contents do not match its hash"):
-        raised.charge(Pure(5.0))
+    for call in (lambda: raised.charge(Pure(5.0)), raised.last, raised.left):
+        with pytest.raises(LedgerError, match=r"is damaged at entry \d: its contents do not match its hash"):
+            call()
     with pytest.raises(LedgerError, match="is damaged at entry 0"):
         raised.verify()
 
@@ -347,10 +364,14 @@ def test_a_tail_that_was_cut_off_is_found_by_a_head_kept_elsewhere(charged, sqli
     early, head = charged.history()[1].hash, charged.verify()
     assert charged.verify(head=head) == charged.verify(head=early) == head
     tamper(sqlite_path, "DELETE FROM hushrank_history WHERE number = 3")
-    assert charged.verify() == charged.last().hash  # invisible to the chain alone
-    assert charged.verify(head=early) == charged.last().hash
+    opened_later = Ledger(sqlite_path)["data"]
+    assert opened_later.verify() == opened_later.last().hash  # invisible to the chain alone
+    assert opened_later.verify(head=early) == opened_later.last().hash
     with pytest.raises(LedgerError, match=f"does not hold the head {head}: entries were cut off"):
-        charged.verify(head=head)
+        opened_later.verify(head=head)
+    for call in (charged.verify, charged.last, lambda: charged.charge(Pure(0.1))):  # not to who has seen the entry
+        with pytest.raises(LedgerError, match="no longer holds entry 3 as it was: the ledger was rolled back"):
+            call()
 
 
 # Life of the objects

@@ -9,7 +9,7 @@ from hushrank.exceptions import LedgerError
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import chain
-from hushrank.privacy.ledger.chain import NO_HASH, Row, read_row, seal, verify, write_event
+from hushrank.privacy.ledger.chain import NO_HASH, Row, follow, read_row, seal, verify, write_event
 from hushrank.privacy.ledger.currency import Terms, write_fraction
 
 TERMS = Terms.of(Budget(1.0))
@@ -106,6 +106,7 @@ def test_a_chain_sealed_anew_must_still_add_up():
         "event of Account.charge must be made of Pure": {"event": write_event(Gaussian(1.0))},
         "description of from_dict must be": {"event": '{"type":"Gift"}'},
         "not a fraction in lowest terms": {"cost": "2/4"},
+        "maximum recursion depth exceeded": {"event": "[" * 100_000},
         "its kind is wrong": {"kind": "create"},
     }
     for problem, change in changed.items():
@@ -128,6 +129,21 @@ def test_raised_caps_are_found():
         verify("data", OTHER, reseal(ROWS, OTHER))
     with pytest.raises(LedgerError, match="at entry 0: the cap is not what the budget is worth"):
         verify("data", Terms(TERMS.budget, Fraction(2)), ROWS)
+
+
+def test_the_end_of_a_chain_is_followed_from_an_entry():
+    before = read_row(ROWS[1], TERMS)
+    assert follow("data", TERMS, ROWS[2:], before) == read_row(ROWS[3], TERMS)
+    assert follow("data", TERMS, [], before) is before
+    assert follow("data", TERMS, ROWS) == read_row(ROWS[3], TERMS)
+    with pytest.raises(LedgerError, match="at entry 2: it is missing"):
+        follow("data", TERMS, ROWS[3:], before)
+    with pytest.raises(LedgerError, match="at entry 2: it does not continue the entry before"):
+        follow("data", TERMS, ROWS[2:], replace(before, hash="f" * 64))
+    with pytest.raises(LedgerError, match="at entry 2: the running total is wrong"):
+        follow("data", TERMS, ROWS[2:], replace(before, spent=Fraction(0)))
+    with pytest.raises(LedgerError, match="at entry 0: it is missing"):
+        follow("data", TERMS, [])
 
 
 def test_a_free_creation_only():

@@ -101,6 +101,6 @@ def test_another_format_is_refused_and_left_alone(sqlite_path, account):
     connection.close()
     before = Path(sqlite_path).read_bytes()
     for call in (account.last, lambda: account.charge(Pure(0.1)), lambda: Ledger(sqlite_path).create("x", epsilon=1)):
-        with pytest.raises(LedgerError, match="has format 2; this version of hushrank reads format 1"):
+        with pytest.raises(LedgerError, match="was made by a newer version of hushrank and has format 2; this version"):
             call()
     assert Path(sqlite_path).read_bytes() == before

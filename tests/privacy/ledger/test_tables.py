@@ -74,16 +74,21 @@ def test_queries(where, account):
         assert tables.find_terms(connection, "data") == account.terms.to_text()
         assert tables.find_terms(connection, "nothing") is None
         assert [row.number for row in tables.all_rows(connection, "data")] == [0, 1, 2]
-        assert tables.last_row(connection, "data").number == 2
-        assert tables.last_row(connection, "nothing") is None
+        for most, numbers in ((1, [2]), (2, [1, 2]), (9, [0, 1, 2])):
+            assert [row.number for row in tables.last_rows(connection, "data", most)] == numbers
+        assert tables.last_rows(connection, "nothing", 1) == []
+        assert [row.number for row in tables.rows_from(connection, "data", 1)] == [1, 2]
+        assert tables.rows_from(connection, "data", 3) == tables.rows_from(connection, "nothing", 0) == []
+        assert [row.number for row in tables.rows_between(connection, "data", -1, 1)] == [0, 1]
         assert tables.row_with_key(connection, "data", "first").number == 1
         assert tables.row_with_key(connection, "another", "first") is None
 
     open_store(where).read(look)
 
 
-def test_the_last_row_is_found_by_an_index(sqlite_path):
+@pytest.mark.parametrize("end", ["ORDER BY number DESC LIMIT 9", "AND number >= 7 ORDER BY number"])
+def test_the_last_rows_are_found_by_an_index(sqlite_path, end):
     Ledger(sqlite_path).create("data", epsilon=1)
-    query = "EXPLAIN QUERY PLAN SELECT * FROM hushrank_history WHERE dataset = 'data' ORDER BY number DESC LIMIT 1"
+    query = f"EXPLAIN QUERY PLAN SELECT * FROM hushrank_history WHERE dataset = 'data' {end}"
     plan = open_store(sqlite_path).read(lambda connection: str(connection.execute(text(query)).all()))
     assert "SEARCH hushrank_history USING INDEX" in plan and "TEMP B-TREE" not in plan

@@ -99,3 +99,8 @@ def test_the_executed_event_is_logged():
     noise = NoiseSource()
     release_counts(np.zeros(3, np.int64), Pure(1.0), noise)
     assert noise.executed == (Pure(1.0),)
+
+
+def test_a_relation_in_letters_is_the_relation():
+    for word in ("replace", "add_remove"):
+        assert changed_cells(5, 2, word) == changed_cells(5, 2, Neighbors(word))

@@ -1,5 +1,6 @@
 """The exponential mechanism on orbits: range of the score, density ratios between neighbors, Laplace eigenvalues."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from hushrank.orbit.sphere import draw_vector, sphere_envelope
 from hushrank.privacy.events import Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.exponential import (
+    check_levels,
     choose,
     eigenvalues_sensitivity,
     release_eigenvalues,
@@ -23,6 +25,7 @@ from hushrank.privacy.mechanisms.exponential import (
     score_lattice,
     score_range,
 )
+from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from support import assert_plausible, laplace_scale_p_value
 
@@ -221,6 +224,115 @@ def test_refusals(changed, name):
     with pytest.raises(InvalidParameter) as caught:
         score_lattice(**arguments)
     assert caught.value.name == name
+
+
+NO_LEVELS = [
+    [-1.0],
+    [1.0, -1e-300],
+    [math.nan],
+    [1.0, math.nan],
+    [math.inf],
+    [1.0, -math.inf],
+    [[1.0, 0.5]],
+    [1j],
+    ["1"],
+    [True],
+    [None],
+    np.array([10**400], object),
+]
+
+
+@pytest.mark.parametrize("levels", NO_LEVELS)
+def test_levels_for_which_no_range_is_proved_are_refused_before_anything_is_logged(levels):
+    noise, lattice = NoiseSource(), lattice_for("replace")
+    with pytest.raises(InvalidParameter, match=r"^levels of ScoreLattice\.rate must be finite numbers >= 0"):
+        lattice.rate(levels)
+    with pytest.raises(InvalidParameter, match=r"^levels of choose must be finite numbers >= 0"):
+        choose(lambda *_: 1 / 0, levels, lattice, noise)
+    assert noise.executed == ()
+
+
+def test_levels_in_any_real_form():
+    assert check_levels([2, 1], "test") == check_levels(np.array([2, 1], np.uint8), "test") == [2.0, 1.0]
+    assert check_levels(0.5, "test") == [0.5] and check_levels([], "test") == []
+    assert check_levels([-0.0], "test") == [0.0]
+
+
+def test_a_rate_needs_a_level_and_must_fit_float64():
+    noise, lattice = NoiseSource(), lattice_for("replace", 1e100, row_norm=1e-100)
+    for levels in ([], [0.0], [-0.0, 0.0]):
+        with pytest.raises(InvalidParameter, match="must be numbers of which one is above zero"):
+            lattice.rate(levels)
+    for call in (lattice.rate, lambda levels: choose(lambda *_: 1 / 0, levels, lattice, noise)):
+        with pytest.raises(InvalidParameter, match="so large that the rate fits float64"):
+            call([5e-324])
+    assert noise.executed == ()
+
+
+@pytest.mark.parametrize("n_values", [0, -(10**16), 1.5, math.nan])
+def test_no_number_of_values_lowers_the_noise(n_values):
+    with pytest.raises(InvalidParameter, match=r"^n_values of ScoreLattice\.laplace_scale must be an integer >= 1"):
+        lattice_for("replace").laplace_scale(n_values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.ones((1, 4)), np.ones((4, 4)), np.float64(1.0), np.zeros(0), np.ones(4, complex), np.ones(4, int), [1.0, 2.0]],
+)
+def test_eigenvalues_are_a_vector_each_with_its_own_noise(values):
+    lattice, noise = score_lattice(1.0, Pure(1.0), "replace", n_features=4, rank=4), NoiseSource()
+    with pytest.raises(InvalidParameter, match=r"^values of release_eigenvalues must be a vector of at least one"):
+        release_eigenvalues(values, lattice, noise)
+    assert noise.executed == ()
+
+
+@pytest.mark.parametrize("event", [Pure(0.5, True), Repeated(Pure(0.5, True), 2)])
+def test_laplace_noise_is_not_of_bounded_range(event):
+    lattice, noise = score_lattice(1.0, event, "replace", n_features=4, rank=4), NoiseSource()
+    with pytest.raises(InvalidParameter, match=r"^event of release_eigenvalues must be Pure\(epsilon\) without"):
+        release_eigenvalues(np.ones(4), lattice, noise)
+    assert noise.executed == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"event": Gaussian(1.0)}, "event"),
+        ({"event": Repeated(Repeated(Pure(1.0), 2), 2)}, "event"),
+        ({"event": Pure(1e101)}, "event"),
+        ({"neighbors": "twins"}, "neighbors"),
+        ({"field": "quaternion"}, "field"),
+        ({"row_norm": -1.0}, "row_norm"),
+        ({"row_norm": math.nan}, "row_norm"),
+        ({"row_norm": 1e-200}, "row_norm"),
+        ({"squared_bound": 0}, "squared_bound"),
+        ({"squared_bound": 2**37}, "squared_bound"),
+        ({"squared_bound": 4.0}, "squared_bound"),
+        ({"spectral_error": -1.0}, "spectral_error"),
+        ({"spectral_error": math.nan}, "spectral_error"),
+    ],
+)
+def test_a_lattice_made_by_hand_is_checked_as_well(changed, name):
+    with pytest.raises(InvalidParameter) as caught:
+        dataclasses.replace(lattice_for("replace"), **changed)
+    assert caught.value.name == name
+
+
+def test_a_relation_in_letters_has_its_own_noise():
+    lattice = lattice_for("replace")
+    spelled = dataclasses.replace(lattice, neighbors="replace", field="real")
+    assert spelled == lattice and spelled.neighbors is Neighbors.REPLACE
+    assert spelled.rate([1.0]) == lattice.rate([1.0]) < lattice_for("add_remove").rate([1.0])
+    assert score_range(1.0, 1.0, "replace") == 2 * score_range(1.0, 1.0, "add_remove")
+
+
+def test_the_lattice_of_another_mechanism_is_refused_and_nothing_logged():
+    noise, other = NoiseSource(), symmetric_lattice(1.0, Gaussian(1.0))
+    calls = [lambda: choose(lambda *_: 1, [1.0], other, noise), lambda: release_eigenvalues(np.ones(2), other, noise)]
+    for call in calls:
+        with pytest.raises(InvalidParameter, match=r"must be a ScoreLattice; got 'SymmetricLattice'"):
+            call()
+    assert noise.executed == ()
 
 
 def test_the_largest_n_max_that_is_named_is_accepted():

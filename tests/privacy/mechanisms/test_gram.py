@@ -7,6 +7,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Gaussian, NonPrivate, Pure
 from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
 from hushrank.privacy.mechanisms.symmetric import release_hermitian, release_symmetric, symmetric_lattice
+from hushrank.privacy.mechanisms.vector import vector_lattice
 from hushrank.privacy.mechanisms.wishart import release_wishart, wishart_lattice
 from hushrank.privacy.noise.source import NoiseSource
 
@@ -44,6 +45,13 @@ def test_other_events_and_fields_are_refused():
         gram_lattice(1.0, NonPrivate())
     with pytest.raises(InvalidParameter, match=r'^field of gram_lattice must be "real" or "complex"; got'):
         gram_lattice(1.0, Pure(1.0), field="quaternion")
+
+
+def test_the_lattice_of_a_vector_is_refused():
+    noise = NoiseSource()
+    with pytest.raises(InvalidParameter, match="lattice of release_gram must be a SymmetricLattice or WishartLattice"):
+        release_gram(REAL, vector_lattice(1.0, Gaussian(1.0)), noise)
+    assert noise.executed == ()
 
 
 @pytest.mark.parametrize("event", [Gaussian(2.0), Pure(0.5)])

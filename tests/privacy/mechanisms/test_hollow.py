@@ -11,11 +11,12 @@ from scipy import stats
 from hushrank.evaluation.audit import delta_lower_bound
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Gaussian
+from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms import hollow
 from hushrank.privacy.mechanisms.hollow import release_hollow
 from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
+from hushrank.privacy.mechanisms.wishart import wishart_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from support import FALSE_ALARM, assert_plausible, four_squares, normal_scale_p_value, plant
 
@@ -178,6 +179,12 @@ def test_what_does_not_fit_is_refused_and_nothing_is_logged():
     for total in (np.zeros((2, 2)), np.zeros((2, 2), np.uint64), np.zeros((2, 3), np.int64), np.zeros(4, np.int64)):
         with pytest.raises(InvalidParameter, match="total of release_hollow"):
             release_hollow(total, real, noise)
+    fixed = zeros(2)
+    fixed.flags.writeable = False
+    with pytest.raises(InvalidParameter, match="total of release_hollow must be writable"):
+        release_hollow(fixed, real, noise)
+    with pytest.raises(InvalidParameter, match="lattice of release_hollow must be a SymmetricLattice; got 'WishartLa"):
+        release_hollow(zeros(2), wishart_lattice(1.0, Pure(1.0)), noise)
     assert noise.executed == ()
     release_hollow(zeros(2), real, noise)
     assert noise.executed == (Gaussian(1.0),)

@@ -170,3 +170,8 @@ def test_bad_input_is_refused_and_nothing_is_logged(name, value):
     with pytest.raises(InvalidParameter, match=f"^{name} of release_quantile must be"):
         release_quantile(**{**GOOD, name: value}, noise=noise)
     assert noise.executed == ()
+
+
+def test_a_relation_in_letters_is_the_relation():
+    for word in ("replace", "add_remove"):
+        assert rank_sensitivity(PARTS // 4, word) == rank_sensitivity(PARTS // 4, Neighbors(word))

@@ -1,19 +1,26 @@
 """Public numbers of a release: executable events, lattice sizes, scales rounded up."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure
+from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.scales import (
     check_gaussian_or_pure,
     check_lattice,
+    check_lattice_kind,
     largest_bound,
     lattice_bits,
     noise_law,
+    rows_changed,
     scale_for,
+    settle_fields,
 )
 from hushrank.privacy.noise.laws import exponential_law, normal_law
 
@@ -68,6 +75,51 @@ def test_unfit_lattices_are_refused(step, bound, is_private, name):
     check_lattice(1.0, 1, True, "plan", Pure(1.0), ("norm", 1.0))
     with pytest.raises(InvalidParameter, match=f"^{name} of plan must be"):
         check_lattice(step, bound, is_private, "plan", Pure(1.0), ("norm", 1.0))
+
+
+EVENT = Gaussian(1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HandMade:
+    event: Any = EVENT
+    neighbors: Any = "replace"
+    norm: Any = 1.0
+    bound: Any = 5
+
+    def __post_init__(self):
+        settle_fields(self, "plan", Gaussian, "norm", bound=10)
+
+
+def test_fields_of_a_lattice_get_the_types_of_its_arithmetic():
+    made = HandMade(bound=np.int64(7), norm=np.float32(0.5))
+    assert made.neighbors is Neighbors.REPLACE and type(made.bound) is int and type(made.norm) is float
+    assert made == HandMade(bound=7, norm=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("event", [Pure(1.0), NonPrivate(), Pure(1.0, True), None]),
+        ("neighbors", ["twins", None]),
+        ("norm", [0.0, -1.0, math.nan, math.inf, "1"]),
+        ("bound", [-1, 11, 5.0, math.nan, True]),
+    ],
+)
+def test_fields_that_are_no_such_numbers_are_refused(name, values):
+    for value in values:
+        with pytest.raises(InvalidParameter, match=f"^{name} of plan must be"):
+            HandMade(**{name: value})
+
+
+def test_a_lattice_has_a_kind():
+    check_lattice_kind(HandMade(), HandMade, "release")
+    with pytest.raises(InvalidParameter, match=r"^lattice of release must be a HandMade or Pure; got 'Gaussian'\.$"):
+        check_lattice_kind(Gaussian(1.0), (HandMade, Pure), "release")
+
+
+def test_a_relation_in_letters_is_the_relation():
+    assert [rows_changed(word) for word in ("replace", "add_remove", *Neighbors)] == [2, 1, 2, 1]
 
 
 def test_noise_law_follows_the_event():

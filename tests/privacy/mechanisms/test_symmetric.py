@@ -22,6 +22,7 @@ from hushrank.privacy.mechanisms.symmetric import (
     second_moment_frobenius_sensitivity,
     symmetric_lattice,
 )
+from hushrank.privacy.mechanisms.vector import vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from support import FALSE_ALARM, assert_plausible, four_squares, normal_scale_p_value, plant
 
@@ -314,6 +315,31 @@ def test_a_lattice_with_too_little_noise_cannot_be_made():
         dataclasses.replace(lattice, exponent=lattice.exponent - 1)
 
 
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"event": Pure(1.0)}, "event"),
+        ({"neighbors": "twins"}, "neighbors"),
+        ({"field": "quaternion"}, "field"),
+        ({"row_norm": math.nan}, "row_norm"),
+        ({"squared_bound": 2**37, "exponent": 50}, "squared_bound"),
+        ({"squared_bound": np.int64(2**36)}, "event"),  # the square of which is 0 in int64
+        ({"exponent": 51}, "exponent"),
+    ],
+)
+def test_a_lattice_made_by_hand_is_checked_as_well(changed, name):
+    with pytest.raises(InvalidParameter, match=f"^{name} of symmetric_lattice must be"):
+        dataclasses.replace(symmetric_lattice(1.0, Gaussian(3.0)), **changed)
+
+
+def test_a_relation_in_letters_has_its_own_noise():
+    lattice = symmetric_lattice(1.0, Gaussian(3.0))
+    assert dataclasses.replace(lattice, neighbors="replace", field="real") == lattice
+    with pytest.raises(InvalidParameter, match="one that the noise"):
+        dataclasses.replace(lattice, neighbors="replace", squared_bound=lattice.squared_bound * 5 // 4)
+    assert second_moment_frobenius_sensitivity(1.0, "replace") == math.sqrt(2)
+
+
 @pytest.mark.parametrize("row_norm", [0, -1.0, math.nan, math.inf])
 def test_the_bound_must_be_positive_and_finite(row_norm):
     with pytest.raises(InvalidParameter, match=r"^row_norm of symmetric_lattice must be a finite float > 0"):
@@ -326,6 +352,9 @@ def test_other_events_and_totals_are_refused_and_nothing_is_logged():
         symmetric_lattice(1.0, Pure(1.0))
     with pytest.raises(InvalidParameter, match="at least one lattice unit"):
         symmetric_lattice(1.0, Gaussian(1e17))
+    for release, total in ((release_symmetric, np.eye(2, dtype=int)), (release_hermitian, (np.eye(2, dtype=int),) * 2)):
+        with pytest.raises(InvalidParameter, match="must be a SymmetricLattice; got 'GaussianLattice'"):
+            release(total, vector_lattice(1.0, Gaussian(1.0)), noise)
     lattice = symmetric_lattice(1.0, Gaussian(1.0))
     for total in (np.zeros((2, 2)), np.zeros((2, 3), np.int64)):
         with pytest.raises(InvalidParameter, match="total of release_symmetric"):

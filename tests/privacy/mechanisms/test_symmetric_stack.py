@@ -16,6 +16,7 @@ from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms import symmetric_stack
 from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
 from hushrank.privacy.mechanisms.symmetric_stack import release_symmetric_stack, stack_frobenius_sensitivity
+from hushrank.privacy.mechanisms.vector import vector_lattice
 from hushrank.privacy.noise.source import NoiseSource
 from support import FALSE_ALARM, assert_plausible, four_squares, normal_scale_p_value, plant
 
@@ -190,6 +191,8 @@ def test_other_totals_and_lattices_are_refused_and_nothing_is_logged():
     ):
         with pytest.raises(InvalidParameter, match=r"^total of release_symmetric_stack must be"):
             release_symmetric_stack(total, lattice, noise)
+    with pytest.raises(InvalidParameter, match=r"^lattice of release_symmetric_stack must be a SymmetricLattice; got"):
+        release_symmetric_stack(np.zeros((2, 3), np.int64), vector_lattice(1.0, Gaussian(1.0)), noise)
     with pytest.raises(InvalidParameter, match=r"^lattice of release_symmetric_stack must be made for real rows"):
         release_symmetric_stack(
             np.zeros((2, 3), np.int64), symmetric_lattice(1.0, Gaussian(1.0), field="complex"), noise

@@ -14,6 +14,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import accountant
 from hushrank.privacy.events import Composed, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
 from hushrank.privacy.mechanisms.vector import (
     release_vector,
     vector_l1_sensitivity,
@@ -212,6 +213,48 @@ def test_a_lattice_with_too_little_noise_cannot_be_made():
             dataclasses.replace(lattice, exponent=lattice.exponent - 1)
 
 
+def test_lattices_made_by_hand_are_checked_like_planned_ones():
+    gaussian, pure = vector_lattice(1.0, Gaussian(1.0)), vector_lattice(1.0, Pure(1.0))
+    for lattice, changed, name in (
+        (gaussian, {"event": Pure(1.0)}, "event"),
+        (pure, {"event": Gaussian(1.0)}, "event"),
+        (pure, {"event": Pure(1.0, bounded_range=True)}, "event"),
+        (gaussian, {"neighbors": "twins"}, "neighbors"),
+        (gaussian, {"norm_bound": -1.0}, "norm_bound"),
+        (gaussian, {"squared_bound": 4.5}, "squared_bound"),
+        (gaussian, {"squared_bound": 2**49, "exponent": 40}, "squared_bound"),
+        (pure, {"l1_bound": math.nan}, "l1_bound"),
+        (gaussian, {"exponent": 51}, "exponent"),
+        (gaussian, {"exponent": 40.5}, "exponent"),
+        (gaussian, {"nonnegative": "no"}, "nonnegative"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"^{name} of vector_lattice must be"):
+            dataclasses.replace(lattice, **changed)
+
+
+def test_integers_of_numpy_do_not_wrap_around_the_check():
+    lattice = vector_lattice(1.0, Gaussian(3.0))
+    numbers = {"squared_bound": np.int64(lattice.squared_bound), "exponent": np.int64(lattice.exponent)}
+    assert dataclasses.replace(lattice, **numbers) == lattice
+    with pytest.raises(InvalidParameter, match="one that the noise"):
+        dataclasses.replace(lattice, squared_bound=np.int64(2 * lattice.squared_bound))
+
+
+def test_a_relation_in_letters_has_the_sensitivity_of_the_relation():
+    for word in ("replace", "add_remove"):
+        assert vector_l1_sensitivity(3.0, word) == vector_l1_sensitivity(3.0, Neighbors(word))
+        for nonnegative in (True, False):
+            pair = (vector_l2_sensitivity(3.0, it, nonnegative=nonnegative) for it in (word, Neighbors(word)))
+            assert len(set(pair)) == 1
+
+
+def test_the_lattice_of_a_matrix_is_refused_and_nothing_logged():
+    noise = NoiseSource()
+    with pytest.raises(InvalidParameter, match=r"^lattice of release_vector must be a GaussianLattice or LaplaceLatti"):
+        release_vector(np.zeros(3, np.int64), symmetric_lattice(1.0, Gaussian(1.0)), noise)
+    assert noise.executed == ()
+
+
 # Refusals
 
 
@@ -225,6 +268,12 @@ def test_the_bound_must_be_positive_and_finite(norm_bound):
 def test_unknown_events_are_refused(event):
     with pytest.raises(InvalidParameter, match=r"^event of vector_lattice"):
         vector_lattice(1.0, event)
+
+
+@pytest.mark.parametrize("nonnegative", [None, 1, "yes"])
+def test_nonnegative_is_said_plainly(nonnegative):
+    with pytest.raises(InvalidParameter, match="nonnegative of vector_lattice must be True or False"):
+        vector_lattice(1.0, Gaussian(1.0), nonnegative=nonnegative)
 
 
 def test_nonnegative_is_for_gaussian_events():

@@ -16,6 +16,7 @@ from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms import wishart
 from hushrank.privacy.mechanisms.fields import Field
+from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
 from hushrank.privacy.mechanisms.wishart import (
     release_wishart,
     second_moment_nuclear_sensitivity,
@@ -250,6 +251,41 @@ def test_a_lattice_with_too_little_noise_cannot_be_made():
     lattice = wishart_lattice(1.0, Pure(1.0))
     with pytest.raises(InvalidParameter, match="event of wishart_lattice must be one that the noise"):
         dataclasses.replace(lattice, multiplier=lattice.multiplier - 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"event": Gaussian(1.0)}, "event"),
+        ({"event": Pure(1.0, bounded_range=True)}, "event"),
+        ({"neighbors": "twins"}, "neighbors"),
+        ({"field": "quaternion"}, "field"),
+        ({"row_norm": -1.0}, "row_norm"),
+        ({"squared_bound": 2**37}, "squared_bound"),
+        ({"shift": -1}, "shift"),
+        ({"shift": 61}, "shift"),
+        ({"multiplier": 2**52}, "multiplier"),
+        ({"multiplier": np.int64(1), "shift": np.int64(0)}, "event"),
+    ],
+)
+def test_a_lattice_made_by_hand_is_checked_as_well(changed, name):
+    with pytest.raises(InvalidParameter, match=f"^{name} of wishart_lattice must be"):
+        dataclasses.replace(wishart_lattice(1.0, Pure(1.0)), **changed)
+
+
+def test_a_relation_in_letters_has_its_own_noise():
+    lattice = wishart_lattice(1.0, Pure(1.0))
+    assert dataclasses.replace(lattice, neighbors="replace", field="real") == lattice
+    with pytest.raises(InvalidParameter, match="one that the noise"):
+        dataclasses.replace(lattice, neighbors="replace", multiplier=lattice.multiplier * 3 // 4)
+    assert second_moment_nuclear_sensitivity(1.0, "replace") == 2
+
+
+def test_the_lattice_of_another_mechanism_is_refused_and_nothing_logged():
+    noise = NoiseSource()
+    with pytest.raises(InvalidParameter, match="lattice of release_wishart must be a WishartLattice; got 'Symmetric"):
+        release_wishart(zeros(2), symmetric_lattice(1.0, Gaussian(1.0)), noise)
+    assert noise.executed == ()
 
 
 @pytest.mark.parametrize("row_norm", [1e-160, 1e160])

@@ -8,9 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from hushrank.exceptions import InvalidParameter, KeystreamMisuse
+from fork_support import in_child
+from hushrank.exceptions import InvalidParameter, KeystreamMisuse, PlanBroken
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
+from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource
 
@@ -124,10 +125,64 @@ def test_releases_are_compared_with_the_plan_exactly():
 
 def test_pure_releases_take_part_in_the_comparison():
     mu = accountant.gdp.mu_of_pure(0.5)
-    assert source_after(Pure(0.5)).is_within([Pure(0.5)])
     assert source_after(Pure(0.5)).is_within([Gaussian(1 / mu / (1 + 1e-9))])
     assert not source_after(Pure(0.5)).is_within([Gaussian(1 / mu * (1 + 1e-9))])
-    assert not source_after(Pure(0.5), Gaussian(1e6)).is_within([Pure(0.5)])
+
+
+def test_a_pure_plan_is_kept_by_the_exact_sum_of_epsilons():
+    """Ten releases of 0.31 have a sum of mu^2 below that of one of epsilon 1, and three times its epsilon."""
+    assert accountant.mu(Repeated(Pure(0.31), 10)) < accountant.mu(Pure(1.0))
+    assert not source_after(*[Pure(0.31)] * 10).is_within([Pure(1.0)])
+    assert source_after(*[Pure(0.25)] * 4).is_within([Pure(1.0)])
+    assert source_after(Pure(0.5), Repeated(Pure(0.125, bounded_range=True), 4)).is_within([Pure(1.0)])
+    assert source_after().is_within([Pure(1.0)])
+    tenths = [Pure(0.1)] * 10  # float64 tenths are a little more than tenths
+    assert not source_after(*tenths).is_within([Pure(1.0)])
+    assert source_after(*tenths[1:], Pure(0.1 - 2e-16)).is_within([Pure(1.0)])
+    assert not source_after(Pure(1.0), Pure(5e-324)).is_within([Pure(1.0)])
+
+
+def test_gaussian_noise_keeps_no_pure_plan():
+    assert not source_after(Gaussian(1e6)).is_within([Pure(0.5)])
+    assert not source_after(Pure(0.25), Gaussian(1e6)).is_within([Pure(0.5)])
+
+
+def test_releases_of_unknown_cost_are_within_no_plan():
+    for event in (NonPrivate(), Mixture([0.0], [0.1]), Composed([Gaussian(9.0), NonPrivate()])):
+        assert not source_after(event).is_within([Gaussian(1.0)])
+        assert not source_after(event).is_within([Pure(1.0)])
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        [Pure(0.5), Pure(0.5)],
+        [Repeated(Pure(0.5), 2)],
+        [Pure(0.5), Pure(0.25)],
+        [Pure(1.0, bounded_range=True)],
+        [Gaussian(1.0), Pure(0.5)],
+        [Pure(0.5), Gaussian(1.0)],
+        [Mixture([0.0], [0.1])],
+        [Gaussian(1.0), Mixture([0.0], [0.1])],
+        [NonPrivate()],
+    ],
+)
+def test_a_plan_that_no_filter_can_keep_is_refused(planned):
+    """Each has a smaller curve than what is known of releases that are chosen along the way."""
+    requirement = "planned of NoiseSource.is_within must be made of Gaussian releases, or one Pure"
+    for noise in (source_after(), source_after(Pure(1e-3))):
+        with pytest.raises(InvalidParameter, match=requirement):
+            noise.is_within(iter(planned))
+
+
+def test_why_such_plans_are_refused():
+    """At delta > 0 the curves of these plans lie below the one that holds for chosen releases."""
+    one = accountant.epsilon(Pure(1.0), 1e-6)
+    assert accountant.epsilon(Repeated(Pure(0.125), 8), 1e-6) < one
+    draws = Repeated(Pure(0.1, bounded_range=True), 100)
+    assert accountant.epsilon(draws, 1e-6) < accountant.epsilon(Repeated(Pure(0.1), 100), 1e-6)
+    mixed = Composed([Gaussian(4.0), Pure(0.5)])
+    assert accountant.epsilon(mixed, 1e-6) < accountant.gdp.epsilon_of_mu(accountant.mu(mixed), 1e-6)
 
 
 def test_the_guarantee_of_chosen_releases_is_that_of_the_plan():
@@ -142,7 +197,33 @@ def test_the_guarantee_of_chosen_releases_is_that_of_the_plan():
         noise.guarantee(Budget(1.0, 1e-6, "add_remove"), planned)
 
 
+def test_a_plan_that_does_not_cover_the_releases_gives_no_guarantee():
+    noise, budget = source_after(Gaussian(5.0), Pure(0.1)), Budget(1.0, 1e-6)
+    with pytest.raises(PlanBroken, match=r"the plan Gaussian\(.*=6.0\) does not cover what was executed, Composed"):
+        noise.guarantee(budget, Gaussian(6.0))
+    fixed = Composed([Gaussian(5.0), Pure(0.1)])  # of any kinds, if it is just what was executed
+    assert noise.guarantee(budget, fixed) == noise.guarantee(budget)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_copies_are_refused(duplicate):
-    with pytest.raises(KeystreamMisuse, match="cannot be copied"):
-        duplicate(NoiseSource(seed=3))
+def test_copies_are_refused(duplicate, seed):
+    with pytest.raises(KeystreamMisuse, match="a noise source cannot be copied or pickled"):
+        duplicate(NoiseSource(seed))
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda noise: noise.begin(Pure(0.25), "replace"),
+        lambda noise: noise.is_within([Pure(1.0)]),
+        lambda noise: noise.guarantee(Budget(1.0)),
+        lambda noise: noise.guarantee(Budget(1.0), Pure(1.0)),
+    ],
+)
+def test_a_forked_child_can_neither_draw_nor_state_a_guarantee(seed, use):
+    noise = NoiseSource(seed)
+    noise.begin(Pure(0.25), "replace")
+    assert in_child(lambda: use(noise)).startswith("KeystreamMisuse: this noise source was made before a fork")
+    use(noise)

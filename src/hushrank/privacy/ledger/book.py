@@ -5,9 +5,8 @@ Privacy    docs/privacy/ledger.md
 """
 
 import os
-import unicodedata
-from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,10 +14,11 @@ from sqlalchemy import Connection
 from hushrank.exceptions import InvalidParameter, LedgerError
 from hushrank.privacy.events import Event, check_event
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit, parse_neighbors, parse_unit
-from hushrank.privacy.ledger import chain, tables
+from hushrank.privacy.ledger import chain, history, names, tables
 from hushrank.privacy.ledger.address import open_store
-from hushrank.privacy.ledger.chain import CHARGE, Entry, Row
-from hushrank.privacy.ledger.currency import Amount, Terms, write_fraction
+from hushrank.privacy.ledger.chain import Entry
+from hushrank.privacy.ledger.currency import Amount, Terms
+from hushrank.privacy.ledger.history import History
 from hushrank.privacy.ledger.store import OutcomeUnknown
 
 
@@ -56,25 +56,31 @@ class Ledger:
     ) -> "Account":
         """Set up a data set; budget, relation, unit and currency are fixed for its life.
 
-        The file and the tables are made if there are none. A name that exists is refused.
+        The file and the tables are made if there are none. A name that exists, or that could be taken for one that
+        does, is refused: two budgets of one look would be two for one data set.
         """
-        _check_text(name, "name", "Ledger.create", 200)
+        names.check_new_name(name, "Ledger.create")
         budget = Budget(epsilon, delta, parse_neighbors(neighbors, "Ledger.create"), parse_unit(unit, "Ledger.create"))
         terms = Terms.of(budget)
 
-        def work(connection: Connection) -> None:
-            if tables.find_terms(connection, name) is not None:
+        def work(connection: Connection) -> Entry:
+            existing = tables.dataset_names(connection)
+            if name in existing:
                 raise InvalidParameter("Ledger.create", "name", "that of a new data set", name)
-            tables.insert_dataset(connection, terms.to_text(), chain.first_row(name, _now(), terms))
+            other = names.find_look_alike(name, existing)
+            if other is not None:
+                raise InvalidParameter("Ledger.create", "name", f"unlike {other!a}, a data set that exists", name)
+            return history.create(connection, name, terms)
 
-        self._store.write(work, create=True)
-        return Account(self, name, terms)
+        return Account(self, name, terms, self._store.write(work, create=True))
 
     def __getitem__(self, name: str) -> "Account":
-        _check_text(name, "name", "Ledger", 200)
+        names.check_known_name(name, "Ledger")
         text = self._store.read(lambda connection: tables.find_terms(connection, name))
         if text is None:
-            raise LedgerError(f"ledger {self._store.shown} has no data set {name!r}")
+            other = names.find_look_alike(name, self.names())
+            hint = "" if other is None else f" ({name!a}), but one that looks like it: {other!a}"
+            raise LedgerError(f"ledger {self._store.shown} has no data set {name!r}{hint}")
         try:
             return Account(self, name, Terms.from_text(text))
         except (TypeError, ValueError):
@@ -121,8 +127,9 @@ class Account:
     connects again.
     """
 
-    def __init__(self, ledger: Ledger, name: str, terms: Terms) -> None:
+    def __init__(self, ledger: Ledger, name: str, terms: Terms, seen: Entry | None = None) -> None:
         self._ledger, self._name, self._terms = ledger, name, terms
+        self._history = History(name, terms, ledger._store.shown, seen)
 
     @property
     def name(self) -> str:
@@ -183,9 +190,9 @@ class Account:
         self._check_same("neighbors", None if neighbors is None else parse_neighbors(neighbors, "Account.charge"))
         self._check_same("unit", None if unit is None else parse_unit(unit, "Account.charge"))
         if key is not None:
-            _check_text(key, "key", "Account.charge", 200)
+            names.check_text(key, "key", "Account.charge", names.MAX_KEY)
         if note != "":
-            _check_text(note, "note", "Account.charge", 1000)
+            names.check_text(note, "note", "Account.charge", names.MAX_NOTE)
         request = (chain.write_event(event), self._terms.cost(event), key, note)
         try:
             return self._append(*request)
@@ -206,12 +213,15 @@ class Account:
         return self._terms.left_amount(self.last().spent)
 
     def last(self) -> Entry:
-        """The newest entry; its number counts the charges, its hash is the head of the chain."""
-        return self._ledger._store.read(self._read_last)
+        """The newest entry; its number counts the charges, its hash is the head of the chain.
+
+        It must continue the one before it, and all since the last one that this account has seen.
+        """
+        return self._ledger._store.read(partial(self._history.last, seen=self._history.seen))
 
     def history(self) -> list[Entry]:
         """All entries in order; number 0 created the data set."""
-        return [chain.read_row(row, self._terms) for row in self._ledger._store.read(self._read_all)]
+        return [chain.read_row(row, self._terms) for row in self._ledger._store.read(self._history.rows)]
 
     def verify(self, head: str | None = None) -> str:
         """Recompute the whole history; raise LedgerError at the first bad entry.
@@ -227,56 +237,20 @@ class Account:
         str
             Hash of the last entry.
         """
-        rows = self._ledger._store.read(self._read_all)
-        newest = chain.verify(self._name, self._terms, rows)
+        seen = self._history.seen
+        rows = self._ledger._store.read(self._history.rows)
+        newest = self._history.verify(rows, seen)
         if head is not None and head not in [row.hash for row in rows]:
             lost = "entries were cut off or written anew, or the head is that of another data set"
             raise LedgerError(f"data set {self._name!r} does not hold the head {head}: {lost}")
         return newest
 
     def _append(self, event: str, cost: Fraction, key: str | None, note: str) -> Entry:
-        def work(connection: Connection) -> Entry:
-            last = self._read_last(connection)
-            known = None if key is None else tables.row_with_key(connection, self._name, key)
-            if known is not None:
-                # The entry can be seen; that it is on disk is not known before something is committed after it.
-                tables.confirm(connection)
-                return self._read_again(known, event)
-            spent = write_fraction(self._terms.total_after(last.spent, cost))
-            row = Row(
-                self._name, last.number + 1, _now(), CHARGE, event, write_fraction(cost), spent, key, note, last.hash
-            )
-            row = chain.seal(row, self._terms)
-            tables.insert_row(connection, row)
-            return chain.read_row(row, self._terms)
-
-        return self._ledger._store.write(work)
-
-    def _read_again(self, known: Row, event: str) -> Entry:
-        """The entry that was charged under a key, if it was for the same event."""
-        entry = chain.read_row(known, self._terms)
-        if known.event != event:
-            raise InvalidParameter("Account.charge", "key", "a new one for another event", entry.key)
+        seen = self._history.seen
+        work = partial(self._history.append, seen=seen, event=event, cost=cost, key=key, note=note)
+        entry = self._ledger._store.write(work)
+        self._history.remember(entry)
         return entry
-
-    def _read_last(self, connection: Connection) -> Entry:
-        """The newest entry, checked against its hash and the caps."""
-        self._check_terms(connection)
-        row = tables.last_row(connection, self._name)
-        if row is None:
-            raise chain.damage(self._name, 0, "it is missing")
-        return chain.read_row(row, self._terms)
-
-    def _read_all(self, connection: Connection) -> list[Row]:
-        self._check_terms(connection)
-        return tables.all_rows(connection, self._name)
-
-    def _check_terms(self, connection: Connection) -> None:
-        text = tables.find_terms(connection, self._name)
-        if text is None:
-            raise LedgerError(f"ledger {self._ledger._store.shown} has no data set {self._name!r}")
-        if text != self._terms.to_text():
-            raise chain.damage(self._name, 0, "its terms have changed since the account was opened")
 
     def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:
         fixed = getattr(self.budget, name)
@@ -301,16 +275,3 @@ class Account:
 
 def _reopen(ledger: Ledger, name: str, terms: str) -> Account:
     return Account(ledger, name, Terms.from_text(terms))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def _check_text(value: Any, name: str, owner: str, most: int) -> None:
-    """One printable line: every database stores it, and no terminal is led astray by it."""
-    is_text = isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
-    # Two names that look alike would be two budgets.
-    if not is_text or value != value.strip() or value != unicodedata.normalize("NFC", value):
-        requirement = f"a printable text of 1 to {most} characters, without spaces around it and in Unicode form NFC"
-        raise InvalidParameter(owner, name, requirement, value)

@@ -8,9 +8,10 @@ Privacy    docs/privacy/ledger.md, section 5: what a chain shows and what it can
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from hushrank.exceptions import InvalidParameter, LedgerError
@@ -101,32 +102,45 @@ def read_row(row: Row, terms: Terms) -> Entry:
         _check(row.hash == digest(row, terms), "its contents do not match its hash")
         entry = _parse(row)
         _check(0 <= entry.cost <= entry.spent <= terms.limit, "its total is not within the cap")
-    except (TypeError, ValueError) as problem:
-        # InvalidParameter is a ValueError: an event that is none any more.
+    except (TypeError, ValueError, RecursionError) as problem:
+        # InvalidParameter is a ValueError: an event that is none any more. Texts can be nested without end.
         raise damage(row.dataset, row.number, str(problem)) from None
     return entry
 
 
 def verify(dataset: str, terms: Terms, rows: Sequence[Row]) -> str:
     """Recompute a whole history and return its last hash, or raise LedgerError at the first bad entry."""
-    if not rows:
-        raise damage(dataset, 0, "it is missing")
+    check_cap(dataset, terms)
+    return follow(dataset, terms, rows).hash
+
+
+def check_cap(dataset: str, terms: Terms) -> None:
+    """Raise LedgerError unless the cap is what the budget is worth."""
     if not terms.is_consistent():
         raise damage(dataset, 0, "the cap is not what the budget is worth")
-    before = NO_HASH
-    spent = Fraction(0)
-    for number, row in enumerate(rows):
+
+
+def follow(dataset: str, terms: Terms, rows: Iterable[Row], before: Entry | None = None) -> Entry:
+    """Recompute rows that continue the entry `before`, or a history from its creation on, and return the last entry.
+
+    LedgerError names the first that is missing or wrong: its number, its link to the one before, its hash, its cost
+    or the running total.
+    """
+    entry = before
+    for row in rows:
+        number, spent = (0, Fraction(0)) if entry is None else (entry.number + 1, entry.spent)
         if row.number != number:
             raise damage(dataset, number, "it is missing")
-        if row.previous != before:
+        if row.previous != (NO_HASH if entry is None else entry.hash):
             raise damage(dataset, number, "it does not continue the entry before")
         entry = read_row(row, terms)
         try:
-            spent = _recompute(entry, row, terms, spent)
+            _recompute(entry, row, terms, spent)
         except ValueError as problem:
             raise damage(dataset, number, str(problem)) from None
-        before = row.hash
-    return before
+    if entry is None:
+        raise damage(dataset, 0, "it is missing")
+    return entry
 
 
 def damage(dataset: str, number: Any, reason: str) -> LedgerError:
@@ -136,20 +150,32 @@ def damage(dataset: str, number: Any, reason: str) -> LedgerError:
 
 def _parse(row: Row) -> Entry:
     _check(type(row.number) is int and row.kind == (CHARGE if row.number else CREATE), "its kind is wrong")
-    event = from_dict(json.loads(row.event)) if row.kind == CHARGE else None
+    event = _read_event(row.event) if row.kind == CHARGE else None
     cost, spent = read_fraction(row.cost), read_fraction(row.spent)
     return Entry(row.number, row.time, row.kind, event, cost, spent, row.key, row.note, row.hash, row.previous)
 
 
-def _recompute(entry: Entry, row: Row, terms: Terms, spent: Fraction) -> Fraction:
-    """The total after `entry`; ValueError if the entry says anything else."""
+def _recompute(entry: Entry, row: Row, terms: Terms, spent: Fraction) -> None:
+    """ValueError unless the entry costs what its event does and adds that to `spent`."""
     if entry.event is None:
         _check(row.event == terms.to_text(), "the caps it states are not those of the data set")
         _check(entry.cost == 0, "creating a data set costs nothing")
     else:
-        _check(terms.is_cost(entry.cost, entry.event), "the cost is not that of the event")
+        _check(_is_cost(terms, row.cost, row.event), "the cost is not that of the event")
     _check(entry.spent == spent + entry.cost, "the running total is wrong")
-    return entry.spent
+
+
+# Charges recompute each other's entries, and most of them are for a few events: what a text means is worked out once.
+
+
+@lru_cache(maxsize=256)
+def _read_event(text: str) -> Event:
+    return from_dict(json.loads(text))
+
+
+@lru_cache(maxsize=256)
+def _is_cost(terms: Terms, cost: str, event: str) -> bool:
+    return terms.is_cost(read_fraction(cost), _read_event(event))
 
 
 def _check(is_right: bool, problem: str) -> None:

@@ -118,8 +118,10 @@ class Store(ABC):
     def _check_version(self, connection: Connection) -> None:
         version = tables.schema_version(connection)
         if version != tables.SCHEMA_VERSION:
+            is_newer = type(version) is int and version > tables.SCHEMA_VERSION
+            origin = "was made by a newer version of hushrank and " if is_newer else ""
             needed = f"this version of hushrank reads format {tables.SCHEMA_VERSION}"
-            raise LedgerError(f"ledger {self.shown} has format {version}; {needed}")
+            raise LedgerError(f"ledger {self.shown} {origin}has format {version}; {needed}")
 
     @abstractmethod
     def _engine(self, create: bool) -> Engine:

@@ -109,7 +109,9 @@ _TERMS = select(DATASETS.c.terms).where(DATASETS.c.name == bindparam("dataset"))
 _ROWS = select(*(HISTORY.c[name] for name in Row.__slots__)).where(HISTORY.c.dataset == bindparam("dataset"))
 _ORPHANS = select(HISTORY.c.dataset).where(HISTORY.c.dataset.not_in(_NAMES)).distinct()
 _IN_ORDER = _ROWS.order_by(HISTORY.c.number)
-_LAST = _ROWS.order_by(HISTORY.c.number.desc()).limit(1)
+_LAST = _ROWS.order_by(HISTORY.c.number.desc()).limit(bindparam("most", type_=Integer))
+_FROM = _ROWS.where(HISTORY.c.number >= bindparam("first")).order_by(HISTORY.c.number)
+_BETWEEN = _FROM.where(HISTORY.c.number <= bindparam("last"))
 _WITH_KEY = _ROWS.where(HISTORY.c.key == bindparam("wanted"))
 _INSERT_ROW = insert(HISTORY)
 
@@ -161,21 +163,30 @@ def insert_row(connection: Connection, row: Row) -> None:
     connection.execute(_INSERT_ROW, {name: getattr(row, name) for name in Row.__slots__})
 
 
-def last_row(connection: Connection, dataset: str) -> Row | None:
-    """The row with the largest number, found by the index of the primary key."""
-    return _first(connection, _LAST, dataset=dataset)
+def last_rows(connection: Connection, dataset: str, most: int) -> list[Row]:
+    """Up to `most` rows with the largest numbers in rising order, found by the index of the primary key."""
+    return _rows(connection, _LAST, dataset=dataset, most=most)[::-1]
+
+
+def rows_from(connection: Connection, dataset: str, first: int) -> list[Row]:
+    """The rows of a number of at least `first`, in order."""
+    return _rows(connection, _FROM, dataset=dataset, first=first)
+
+
+def rows_between(connection: Connection, dataset: str, first: int, last: int) -> list[Row]:
+    """The rows of the numbers `first` to `last`, in order."""
+    return _rows(connection, _BETWEEN, dataset=dataset, first=first, last=last)
 
 
 def row_with_key(connection: Connection, dataset: str, key: str) -> Row | None:
     """The row that was charged under `key`."""
-    return _first(connection, _WITH_KEY, dataset=dataset, wanted=key)
+    return next(iter(_rows(connection, _WITH_KEY, dataset=dataset, wanted=key)), None)
 
 
 def all_rows(connection: Connection, dataset: str) -> list[Row]:
     """The history in order."""
-    return [Row(**values) for values in connection.execute(_IN_ORDER, {"dataset": dataset}).mappings()]
+    return _rows(connection, _IN_ORDER, dataset=dataset)
 
 
-def _first(connection: Connection, query: Select[Any], **parameters: str) -> Row | None:
-    found = connection.execute(query, parameters).mappings().first()
-    return None if found is None else Row(**found)
+def _rows(connection: Connection, query: Select[Any], **parameters: str | int) -> list[Row]:
+    return [Row(**values) for values in connection.execute(query, parameters).mappings()]

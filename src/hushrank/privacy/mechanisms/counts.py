@@ -22,7 +22,7 @@ from hushrank.privacy.parameters import check_integer
 def changed_cells(n_cells: int, max_cells: int, neighbors: Neighbors) -> int:
     """Most cells that differ, by one each, between neighbors: the L1 and the squared L2 sensitivity of the counts."""
     per_person = min(max_cells, n_cells)
-    return per_person if neighbors is Neighbors.ADD_REMOVE else min(2 * per_person, n_cells)
+    return per_person if neighbors == Neighbors.ADD_REMOVE else min(2 * per_person, n_cells)
 
 
 def counts_scale(

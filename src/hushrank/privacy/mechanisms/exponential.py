@@ -8,6 +8,7 @@ Numerics   "idealized": the sampler and the eigendecomposition work in floating 
            score is charged to epsilon; that draws lie on the grid of float64 is not (docs/limits.md).
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, parse_field
-from hushrank.privacy.mechanisms.scales import rows_changed
+from hushrank.privacy.mechanisms.scales import check_lattice_kind, rows_changed
 from hushrank.privacy.noise.continuous import laplaces
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.source import NoiseSource
@@ -75,27 +76,54 @@ class ScoreLattice:
     squared_bound: int
     spectral_error: float
 
+    def __post_init__(self) -> None:
+        owner = "score_lattice"
+        _check_draws(self.event, owner)
+        settled = {
+            "neighbors": parse_neighbors(self.neighbors, owner),
+            "field": parse_field(self.field, owner),
+            "row_norm": _check_size(self.row_norm, "row_norm", owner),
+            "squared_bound": check_integer(self.squared_bound, "squared_bound", owner, minimum=1, maximum=4**ROW_BITS),
+            "spectral_error": check_real(self.spectral_error, "spectral_error", owner, minimum=0),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
     @property
     def step(self) -> float:
         """Size of one unit of the integer total in the squared units of the data."""
         return self.row_norm * self.row_norm / self.squared_bound
 
     @property
-    def epsilon(self) -> float:
+    def draw_event(self) -> Pure:
         """Of one draw."""
         part = self.event.event if isinstance(self.event, Repeated) else self.event
         assert isinstance(part, Pure)
-        return part.epsilon
+        return part
+
+    @property
+    def epsilon(self) -> float:
+        """Of one draw."""
+        return self.draw_event.epsilon
 
     def rate(self, levels: ArrayLike) -> float:
-        """Factor of the score in the exponent of one draw, rounded down: epsilon over the range of the score."""
-        exact = [Fraction(float(level)) for level in np.atleast_1d(np.asarray(levels, np.float64))]
+        """Factor of the score in the exponent of one draw, rounded down: epsilon over the range of the score.
+
+        Levels are finite, not negative and not all zero: the range of Lemma 1 is that of such ones.
+        """
+        exact = [Fraction(level) for level in check_levels(levels, "ScoreLattice.rate")]
+        if not any(exact):
+            raise InvalidParameter("ScoreLattice.rate", "levels", "numbers of which one is above zero", levels)
         width = score_range(max(exact), Fraction(self.row_norm), self.neighbors)
         # Each of the two scores is off by at most sum(levels) spectral_error, to either side (Lemma 4).
-        return float_at_most(Fraction(self.epsilon) / (width + 4 * sum(exact) * Fraction(self.spectral_error)))
+        rate = Fraction(self.epsilon) / (width + 4 * sum(exact) * Fraction(self.spectral_error))
+        if rate > Fraction(sys.float_info.max):
+            raise InvalidParameter("ScoreLattice.rate", "levels", "so large that the rate fits float64", levels)
+        return float_at_most(rate)
 
     def laplace_scale(self, n_values: int) -> float:
         """Scale of the noise on `n_values` eigenvalues, rounded up."""
+        check_integer(n_values, "n_values", "ScoreLattice.laplace_scale", minimum=1)
         sensitivity = eigenvalues_sensitivity(Fraction(self.row_norm), self.neighbors)
         return float_at_least((sensitivity + 2 * n_values * Fraction(self.spectral_error)) / Fraction(self.epsilon))
 
@@ -112,14 +140,11 @@ def score_lattice(
 ) -> ScoreLattice:
     """Plan draws with score <M, H> for H of this rank, or the release of as many eigenvalues; reads nothing private."""
     owner = "score_lattice"
-    bound = check_real(row_norm, "row_norm", owner, above=0)
-    if not _SMALLEST <= bound <= 1 / _SMALLEST:
-        raise InvalidParameter(owner, "row_norm", f"from {_SMALLEST:g} to {1 / _SMALLEST:g}", row_norm)
+    bound = _check_size(row_norm, "row_norm", owner)
     d = check_integer(n_features, "n_features", owner, minimum=1)
     k = check_integer(rank, "rank", owner, minimum=1, maximum=d)
     limit = check_integer(n_max, "n_max", owner, minimum=1)
-    if not isinstance(event, Pure) and not (isinstance(event, Repeated) and isinstance(event.event, Pure)):
-        raise InvalidParameter(owner, "event", "Pure(epsilon) or Repeated(Pure(epsilon), count)", event)
+    executable = _check_draws(event, owner)
     draws = event.count if isinstance(event, Repeated) else 1
     error = rounding_error(d, limit, draws) * Fraction(bound) ** 2
     if 16 * k * error > Fraction(bound) ** 2:
@@ -127,10 +152,33 @@ def score_lattice(
         requirement = f"at most {most} for {d} columns and rank {k}, so that rounding costs little"
         raise InvalidParameter(owner, "n_max", requirement, n_max)
     relation, numbers = parse_neighbors(neighbors, owner), parse_field(field, owner)
-    lattice = ScoreLattice(event, relation, numbers, bound, 4**ROW_BITS, float_at_least(error))
-    if not _SMALLEST <= lattice.epsilon <= 1 / _SMALLEST:
+    return ScoreLattice(executable, relation, numbers, bound, 4**ROW_BITS, float_at_least(error))
+
+
+def _check_draws(event: Event, owner: str) -> Pure | Repeated:
+    """One pure draw, or several one after the other, of an epsilon that float64 can compute with."""
+    part = event.event if isinstance(event, Repeated) else event
+    if not isinstance(event, Pure | Repeated) or not isinstance(part, Pure):
+        raise InvalidParameter(owner, "event", "Pure(epsilon) or Repeated(Pure(epsilon), count)", event)
+    if not _SMALLEST <= part.epsilon <= 1 / _SMALLEST:
         raise InvalidParameter(owner, "event", f"one of epsilon from {_SMALLEST:g} to {1 / _SMALLEST:g}", event)
-    return lattice
+    return event
+
+
+def _check_size(value: float, name: str, owner: str) -> float:
+    number = check_real(value, name, owner, above=0)
+    if not _SMALLEST <= number <= 1 / _SMALLEST:
+        raise InvalidParameter(owner, name, f"from {_SMALLEST:g} to {1 / _SMALLEST:g}", value)
+    return number
+
+
+def check_levels(levels: ArrayLike, owner: str) -> list[float]:
+    """The eigenvalues of H as floats; refuse what is negative or not finite, for which no range of scores is proved."""
+    array = np.atleast_1d(np.asarray(levels))
+    floats = array.astype(np.float64) if array.ndim == 1 and array.dtype.kind in "iuf" else np.array([np.nan])
+    if not np.isfinite(floats).all() or (floats < 0).any():
+        raise InvalidParameter(owner, "levels", "finite numbers >= 0 in one dimension", levels)
+    return list(floats.tolist())
 
 
 def rounding_error(n_features: int, n_max: int, n_draws: int) -> Fraction:
@@ -147,16 +195,24 @@ def choose(
 ) -> Drawn | None:
     """Draw with density exp(rate <M, H>): the sampler knows M, gets the rate, and returns a function of H alone.
 
-    None where all levels are zero, so that H is zero as well; the event is executed and logged even so.
+    None where all levels are zero, so that H is zero as well; the event is executed and logged even so. Levels that are
+    negative or not finite are refused before anything is drawn or logged.
     """
+    check_lattice_kind(lattice, ScoreLattice, "choose")
+    rate = lattice.rate(levels) if any(check_levels(levels, "choose")) else None
     stream = noise.begin(lattice.event, lattice.neighbors, numerics="idealized")
-    if not np.size(levels) or not np.max(levels) > 0:
-        return None
-    return sampler(lattice.rate(levels), stream)
+    return None if rate is None else sampler(rate, stream)
 
 
 def release_eigenvalues(values: FloatArray, lattice: ScoreLattice, noise: NoiseSource) -> FloatArray:
-    """Release eigenvalues of M with Laplace noise: in falling order and never below zero."""
+    """Release eigenvalues of M, a vector of floats, with Laplace noise: in falling order and never below zero."""
+    owner = "release_eigenvalues"
+    check_lattice_kind(lattice, ScoreLattice, owner)
+    # The loss of Laplace noise spans twice epsilon, which no event of bounded range allows.
+    if lattice.draw_event.bounded_range:
+        raise InvalidParameter(owner, "event", "Pure(epsilon) without bounded range", lattice.event)
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "f" or not values.size:
+        raise InvalidParameter(owner, "values", "a vector of at least one float", type(values).__name__)
     stream = noise.begin(lattice.event, lattice.neighbors, numerics="idealized")
     noisy = values + lattice.laplace_scale(len(values)) * laplaces(len(values), stream)
     return np.maximum(np.sort(noisy)[::-1], 0.0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
-from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure
+from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, check_lattice_kind
 from hushrank.privacy.mechanisms.symmetric import (
     SymmetricLattice,
     release_hermitian,
@@ -57,6 +57,7 @@ def release_gram(
     `total` is a symmetric matrix (field "real") or a pair of a symmetric real part and an antisymmetric imaginary part
     (field "complex").
     """
+    check_lattice_kind(lattice, (SymmetricLattice, WishartLattice), "release_gram")
     if lattice.field is Field.REAL:
         secret = check_square_total(total, "release_gram")
         if isinstance(lattice, SymmetricLattice):

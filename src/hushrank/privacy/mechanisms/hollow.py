@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.mechanisms.fields import Field
-from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
+from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, check_symmetric_lattice
 from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.noise.deviates import Integers, add_normals
 from hushrank.privacy.noise.source import NoiseSource
@@ -28,9 +28,10 @@ def release_hollow(total: Integers, lattice: SymmetricLattice, noise: NoiseSourc
         Of real rows.
     noise : NoiseSource
     """
-    if lattice.field is not Field.REAL:
-        raise InvalidParameter("release_hollow", "lattice", "made for real rows", f"one for {lattice.field} rows")
+    check_symmetric_lattice(lattice, Field.REAL, "release_hollow")
     secret = check_square_total(total, "release_hollow")
+    if not secret.flags.writeable:
+        raise InvalidParameter("release_hollow", "total", "writable: the result lies in its memory", "a read-only one")
     stream = noise.begin(lattice.event, lattice.neighbors)
     released = secret.view(np.float64)
     for i in range(len(secret)):  # a row at a time: a second matrix of this size may not fit

@@ -47,7 +47,7 @@ def search_steps(n_grid: int) -> int:
 
 def rank_sensitivity(parts: int, neighbors: Neighbors) -> int:
     """Largest change of the sum of (2^20 1[value <= g] - parts), parts = 2^20 probability (quantile.md, Lemma 1)."""
-    return _PARTS if neighbors is Neighbors.REPLACE else max(parts, _PARTS - parts)
+    return max(parts, _PARTS - parts) if neighbors == Neighbors.ADD_REMOVE else _PARTS
 
 
 def rank_scale(probability: float, event: Event, neighbors: Neighbors | str = Neighbors.REPLACE) -> float:

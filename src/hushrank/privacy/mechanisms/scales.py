@@ -4,20 +4,21 @@ import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian, Pure
-from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.noise.deviates import MAX_EXPONENT
 from hushrank.privacy.noise.laws import Law, exponential_law, normal_law
 from hushrank.privacy.noise.linear import MAX_COEFFICIENT
-from hushrank.privacy.parameters import check_integer
+from hushrank.privacy.parameters import check_integer, check_real
 from hushrank.privacy.rational import float_at_least, sqrt_at_least
 
 
 def rows_changed(neighbors: Neighbors) -> int:
     """Rows in which neighboring data sets differ: one leaves and one comes, or one of the two."""
-    return 2 if neighbors is Neighbors.REPLACE else 1
+    return 1 if neighbors == Neighbors.ADD_REMOVE else 2
 
 
 def check_gaussian_or_pure(event: Event, owner: str) -> Gaussian | Pure:
@@ -51,6 +52,29 @@ def check_lattice(step: float, bound: int, is_private: bool, owner: str, event: 
         raise InvalidParameter(owner, "event", "one that the noise of the lattice is large enough for", event)
     if not sys.float_info.min <= step <= sys.float_info.max / 2.0**64:
         raise InvalidParameter(owner, norm[0], "a bound whose lattice fits float64", norm[1])
+
+
+def settle_fields(lattice: Any, owner: str, kind: type[Gaussian] | type[Pure], norm: str, **largest: int) -> None:
+    """Give the fields of a lattice, which anybody may make by hand, the types that its arithmetic takes them for.
+
+    The event must be of the `kind` that the noise executes; the relation may be a word. The `norm` becomes a float,
+    and what is named in `largest` a Python integer between 0 and that: NumPy's wrap around, and 2^64 is then 0.
+    """
+    if not isinstance(check_gaussian_or_pure(lattice.event, owner), kind):
+        raise InvalidParameter(owner, "event", kind.__name__, lattice.event)
+    settled: dict[str, Any] = {"neighbors": parse_neighbors(lattice.neighbors, owner)}
+    settled[norm] = check_real(getattr(lattice, norm), norm, owner, above=0)
+    for name, maximum in largest.items():
+        settled[name] = check_integer(getattr(lattice, name), name, owner, minimum=0, maximum=maximum)
+    for name, value in settled.items():
+        object.__setattr__(lattice, name, value)
+
+
+def check_lattice_kind(lattice: Any, kind: type[Any] | tuple[type[Any], ...], owner: str) -> None:
+    """Refuse the lattice of another mechanism: its numbers mean another noise."""
+    if not isinstance(lattice, kind):
+        names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise InvalidParameter(owner, "lattice", f"a {names}", type(lattice).__name__)
 
 
 def noise_law(event: Gaussian | Pure) -> Law:

@@ -19,9 +19,15 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
-from hushrank.privacy.mechanisms.scales import check_lattice, largest_bound, lattice_bits
+from hushrank.privacy.mechanisms.scales import (
+    check_lattice,
+    check_lattice_kind,
+    largest_bound,
+    lattice_bits,
+    settle_fields,
+)
 from hushrank.privacy.mechanisms.totals import check_square_total
-from hushrank.privacy.noise.deviates import Integers, add_normals
+from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_normals
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.linear import round_linear
@@ -37,7 +43,7 @@ def second_moment_frobenius_sensitivity(row_norm: float, neighbors: Neighbors) -
 
 
 def _squared_frobenius_factor(neighbors: Neighbors) -> int:
-    return 2 if neighbors is Neighbors.REPLACE else 1
+    return 1 if neighbors == Neighbors.ADD_REMOVE else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,9 @@ class SymmetricLattice:
     exponent: int
 
     def __post_init__(self) -> None:
+        largest = {"squared_bound": 4**_ROW_BITS, "exponent": MAX_EXPONENT}
+        settle_fields(self, "symmetric_lattice", Gaussian, "row_norm", **largest)
+        object.__setattr__(self, "field", parse_field(self.field, "symmetric_lattice"))
         # Squared sensitivity, factor T^2, over squared noise scale, 2 4^k, is at most mu^2.
         cost = _squared_frobenius_factor(self.neighbors) * Fraction(self.event.noise_multiplier) ** 2
         is_private = cost * self.squared_bound**2 <= 2 * 4**self.exponent
@@ -103,7 +112,7 @@ def symmetric_lattice(
 
 def release_symmetric(total: Integers, lattice: SymmetricLattice, noise: NoiseSource) -> NDArray[np.float64]:
     """Release the symmetric integer matrix `total` (its upper triangle is read) in the squared units of the data."""
-    _check_field(lattice, Field.REAL, "release_symmetric")
+    check_symmetric_lattice(lattice, Field.REAL, "release_symmetric")
     secret = check_square_total(total, "release_symmetric")
     drawn = _draw_noise(len(secret), lattice, noise)
     return mirror_upper(drawn + secret).astype(np.float64) * lattice.step
@@ -117,7 +126,7 @@ def release_hermitian(
     `total` is a pair of a symmetric real part and an antisymmetric imaginary part: the real part is read on and above
     the diagonal, the imaginary part above it.
     """
-    _check_field(lattice, Field.COMPLEX, "release_hermitian")
+    check_symmetric_lattice(lattice, Field.COMPLEX, "release_hermitian")
     real, imaginary = check_hermitian_total(total, "release_hermitian")
     drawn = _draw_noise(len(real), lattice, noise)
     released = np.empty(real.shape, np.complex128)
@@ -128,7 +137,9 @@ def release_hermitian(
     return released
 
 
-def _check_field(lattice: SymmetricLattice, field: Field, owner: str) -> None:
+def check_symmetric_lattice(lattice: SymmetricLattice, field: Field, owner: str) -> None:
+    """Refuse the lattice of another mechanism, or of rows from another field."""
+    check_lattice_kind(lattice, SymmetricLattice, owner)
     if lattice.field is not field:
         raise InvalidParameter(owner, "lattice", f"made for {field} rows", f"one for {lattice.field} rows")
 

@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.fields import Field
-from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, second_moment_frobenius_sensitivity
+from hushrank.privacy.mechanisms.symmetric import (
+    SymmetricLattice,
+    check_symmetric_lattice,
+    second_moment_frobenius_sensitivity,
+)
 from hushrank.privacy.mechanisms.totals import check_total
 from hushrank.privacy.noise.deviates import Integers, add_normals
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
@@ -52,8 +56,7 @@ def release_symmetric_stack(total: Integers, lattice: SymmetricLattice, noise: N
     released : ndarray of the same shape
     """
     owner = "release_symmetric_stack"
-    if lattice.field is not Field.REAL:
-        raise InvalidParameter(owner, "lattice", "made for real rows", f"one for {lattice.field} rows")
+    check_symmetric_lattice(lattice, Field.REAL, owner)
     secret = check_total(total, owner, ndim=2)
     diagonal = _diagonal_positions(secret.shape[1], owner)
     stream = noise.begin(lattice.event, lattice.neighbors)

@@ -18,16 +18,19 @@ from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import (
     check_gaussian_or_pure,
     check_lattice,
+    check_lattice_kind,
     largest_bound,
     lattice_bits,
+    settle_fields,
 )
 from hushrank.privacy.mechanisms.totals import check_total
-from hushrank.privacy.noise.deviates import Integers, add_laplace, add_normals
+from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_laplace, add_normals
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 
 _L2_BITS = 24  # squared norms up to 2^48 are exact in float64
 _L1_BITS = 36
+_LARGEST_BOUND = 1 << 48  # that quantizers check exactly
 
 
 def vector_l2_sensitivity(norm_bound: float, neighbors: Neighbors, *, nonnegative: bool = False) -> float:
@@ -42,13 +45,13 @@ def vector_l1_sensitivity(norm_bound: float, neighbors: Neighbors) -> float:
 
 def _squared_l2_factor(neighbors: Neighbors, nonnegative: bool) -> int:
     # |y - y'|^2 = |y|^2 + |y'|^2 - 2 y.y' <= 4 |.|^2, and <= 2 |.|^2 if y.y' >= 0.
-    if neighbors is Neighbors.ADD_REMOVE:
+    if neighbors == Neighbors.ADD_REMOVE:
         return 1
     return 2 if nonnegative else 4
 
 
 def _l1_factor(neighbors: Neighbors) -> int:
-    return 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    return 1 if neighbors == Neighbors.ADD_REMOVE else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,11 @@ class GaussianLattice:
     norm_bound : float
         Bound on the L2 norm of one person's vector.
     squared_bound : int
-        Bound T on the squared norm in lattice units; `quantize_rows` checks it in integers.
+        Bound T on the squared norm in lattice units; `integer_sum` checks it in integers.
     exponent : int
         The noise is 2^exponent lattice units times a standard normal.
     nonnegative : bool
-        Whether negative entries are clipped to zero: pass it on to `quantize_rows` or `integer_sum`.
+        Whether negative entries are clipped to zero; the sum, which is given the lattice, does so.
     """
 
     event: Gaussian
@@ -76,10 +79,18 @@ class GaussianLattice:
     nonnegative: bool
 
     def __post_init__(self) -> None:
+        largest = {"squared_bound": _LARGEST_BOUND, "exponent": MAX_EXPONENT}
+        settle_fields(self, "vector_lattice", Gaussian, "norm_bound", **largest)
+        _check_flag(self.nonnegative, "nonnegative")
         cost = _squared_l2_factor(self.neighbors, self.nonnegative) * Fraction(self.event.noise_multiplier) ** 2
         is_private = cost * self.squared_bound <= 4**self.exponent
         norm = ("norm_bound", self.norm_bound)
         check_lattice(self.step, self.squared_bound, is_private, "vector_lattice", self.event, norm)
+
+    @property
+    def lowest(self) -> float:
+        """Smallest integer that a contribution may have: 0 for nonnegative vectors, else minus infinity."""
+        return 0.0 if self.nonnegative else -math.inf
 
     @property
     def step(self) -> float:
@@ -114,6 +125,7 @@ class LaplaceLattice:
     exponent: int
 
     def __post_init__(self) -> None:
+        settle_fields(self, "vector_lattice", Pure, "norm_bound", l1_bound=_LARGEST_BOUND, exponent=MAX_EXPONENT)
         is_private = _l1_factor(self.neighbors) * self.l1_bound <= Fraction(self.event.epsilon) * 2**self.exponent
         norm = ("norm_bound", self.norm_bound)
         check_lattice(self.step, self.l1_bound, is_private, "vector_lattice", self.event, norm)
@@ -157,6 +169,7 @@ def vector_lattice(
     bound = check_real(norm_bound, "norm_bound", owner, above=0)
     relation = parse_neighbors(neighbors, owner)
     executable = check_gaussian_or_pure(event, owner)
+    _check_flag(nonnegative, "nonnegative")
     if isinstance(executable, Gaussian):
         # sensitivity / scale = sqrt(factor T) / 2^k <= 1 / noise_multiplier
         cost = _squared_l2_factor(relation, nonnegative) * Fraction(executable.noise_multiplier) ** 2
@@ -171,8 +184,14 @@ def vector_lattice(
     return LaplaceLattice(executable, relation, bound, l1_bound, exponent)
 
 
+def _check_flag(value: bool, name: str) -> None:
+    if not isinstance(value, bool):
+        raise InvalidParameter("vector_lattice", name, "True or False", value)
+
+
 def release_vector(total: Integers, lattice: VectorLattice, noise: NoiseSource) -> NDArray[np.float64]:
     """Release `total` (lattice integers, any shape) with the noise of `lattice`, in the units of the data."""
+    check_lattice_kind(lattice, (GaussianLattice, LaplaceLattice), "release_vector")
     secret = check_total(total, "release_vector")
     stream = noise.begin(lattice.event, lattice.neighbors)
     released = np.zeros(secret.shape, np.int64)

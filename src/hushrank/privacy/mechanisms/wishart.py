@@ -18,9 +18,15 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
-from hushrank.privacy.mechanisms.scales import check_lattice, lattice_bits, rows_changed
+from hushrank.privacy.mechanisms.scales import (
+    check_lattice,
+    check_lattice_kind,
+    lattice_bits,
+    rows_changed,
+    settle_fields,
+)
 from hushrank.privacy.mechanisms.totals import check_square_total
-from hushrank.privacy.noise.bilinear import round_bilinear
+from hushrank.privacy.noise.bilinear import MAX_MULTIPLIER, MAX_SHIFT, round_bilinear
 from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
 from hushrank.privacy.noise.keystream import Keystream
@@ -65,6 +71,9 @@ class WishartLattice:
     multiplier: int
 
     def __post_init__(self) -> None:
+        largest = {"squared_bound": 4**_ROW_BITS, "shift": MAX_SHIFT, "multiplier": MAX_MULTIPLIER}
+        settle_fields(self, "wishart_lattice", Pure, "row_norm", **largest)
+        object.__setattr__(self, "field", parse_field(self.field, "wishart_lattice"))
         needed = minimal_scale(self.squared_bound, self.event.epsilon, self.neighbors, self.field)
         is_private = needed <= self.multiplier * 2**self.shift
         norm = ("row_norm", self.row_norm)
@@ -126,6 +135,7 @@ def release_wishart(
     `total` is a symmetric matrix (field "real"; its upper triangle is read) or a pair of a symmetric real part and an
     antisymmetric imaginary part (field "complex").
     """
+    check_lattice_kind(lattice, WishartLattice, "release_wishart")
     if lattice.field is Field.REAL:
         return _release_real(check_square_total(total, "release_wishart"), lattice, noise)
     return _release_complex(*check_hermitian_total(total, "release_wishart"), lattice, noise)

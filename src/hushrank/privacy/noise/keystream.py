@@ -7,13 +7,13 @@ For the same reason it cannot be copied or pickled, and refuses to work in a for
 import hashlib
 import os
 import threading
-from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse
+from hushrank.privacy.ownership import SingleOwner
 
 # 2^32 AES blocks a key: the distance of CTR mode from random words stays below 2^-65 per key.
 MAX_BYTES_PER_KEY = 1 << 36
@@ -21,12 +21,14 @@ _ZEROS = memoryview(bytes(1 << 20))
 _BUFFERED_WORDS = 512
 
 
-class Keystream:
+class Keystream(SingleOwner):
     """Words of an AES-256-CTR key stream, keyed from the operating system.
 
     `Keystream.from_key` fixes the key: for tests and for runs that must be reproducible, never for a result that is
     to be published.
     """
+
+    _owned, _danger, _misuse = "key stream", "the noise would repeat", KeystreamMisuse
 
     def __init__(self) -> None:
         self._start(root=None)
@@ -42,7 +44,7 @@ class Keystream:
 
     def _start(self, root: bytes | None) -> None:
         self._root = root
-        self._pid = os.getpid()
+        self._take_ownership()
         self._lock = threading.Lock()
         self._keys_used = 0
         self._buffer = np.empty(0, np.uint64)
@@ -62,13 +64,13 @@ class Keystream:
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """Return `n` fresh words; no word is ever returned twice."""
-        self._check_process()  # before the lock: a lock that was held at fork time would never be released here
+        self._check_owner()  # before the lock
         with self._lock:
             return self._fresh_words(n)
 
     def word(self) -> int:
         """One fresh word, for the slow path."""
-        self._check_process()
+        self._check_owner()
         with self._lock:
             if self._at == len(self._buffer):
                 self._buffer, self._at = self._fresh_words(_BUFFERED_WORDS), 0
@@ -87,22 +89,3 @@ class Keystream:
             self._bytes_left -= size
             start += size
         return out[:n]
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise KeystreamMisuse(
-                "this key stream was made before a fork: parent and child would draw the same noise. "
-                "Make a new one in the child process."
-            )
-
-    def _refuse_copy(self) -> NoReturn:
-        raise KeystreamMisuse("a key stream cannot be copied or pickled: the copy would repeat the noise.")
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        self._refuse_copy()
-
-    def __copy__(self) -> NoReturn:
-        self._refuse_copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        self._refuse_copy()

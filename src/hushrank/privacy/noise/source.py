@@ -1,17 +1,17 @@
 """Where a release gets its noise: one fresh key stream per event, and a log of the events executed."""
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from fractions import Fraction
 
-from hushrank.exceptions import InvalidParameter, KeystreamMisuse
+from hushrank.exceptions import InvalidParameter, KeystreamMisuse, PlanBroken
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Event, check_event, together
+from hushrank.privacy.events import Event, Gaussian, Pure, check_event, leaves, together
 from hushrank.privacy.guarantee import NUMERICS, Budget, Guarantee, Neighbors, parse_neighbors
 from hushrank.privacy.noise.keystream import Keystream
+from hushrank.privacy.ownership import SingleOwner
 from hushrank.privacy.parameters import check_integer
 
 
@@ -22,10 +22,12 @@ class _Release:
     numerics: str
 
 
-class NoiseSource:
+class NoiseSource(SingleOwner):
     """Hands a fresh key stream to every release and remembers which events were executed.
 
-    Noise cannot be drawn without naming the event that is being executed, so the log is complete.
+    Noise cannot be drawn without naming the event that is being executed, so the log is complete. It would not be with
+    a second log: a source cannot be copied or pickled, and a forked child can neither draw from the source of its
+    parent nor state its guarantee.
 
     Parameters
     ----------
@@ -44,12 +46,14 @@ class NoiseSource:
     0.5
     """
 
+    _owned, _danger, _misuse = "noise source", "one charge would pay for two releases", KeystreamMisuse
+
     def __init__(self, seed: int | None = None) -> None:
         self._root: bytes | None = None
         if seed is not None:
             number = check_integer(seed, "seed", "NoiseSource", minimum=0)
             self._root = hashlib.sha256(b"hushrank seed %d" % number).digest()
-        self._pid = os.getpid()
+        self._take_ownership()
         self._lock = threading.Lock()
         self._log: list[_Release] = []
 
@@ -68,6 +72,7 @@ class NoiseSource:
 
         `neighbors` is the relation under which the noise suffices for `event`; `numerics` is "exact" or "idealized".
         """
+        self._check_owner()  # before the lock
         owner = "NoiseSource.begin"
         if numerics not in NUMERICS:
             raise InvalidParameter(owner, "numerics", "'exact' or 'idealized'", numerics)
@@ -78,39 +83,59 @@ class NoiseSource:
         return stream
 
     def is_within(self, planned: Iterable[Event]) -> bool:
-        """Whether the releases so far, of which a filter may have chosen one after another, cost at most the plan."""
-        owner = "NoiseSource.is_within"
-        return accountant.squared_mu(together(self.executed), owner) <= accountant.squared_mu(together(planned), owner)
+        """Whether the releases so far, of which a filter may have chosen one after another, cost at most the plan.
+
+        The plan of such a fit is its guarantee, so it must be one that a filter can keep: Gaussian releases, or a
+        single pure one that is not of bounded range.
+        """
+        self._check_owner()
+        return _covers(together(planned), together(self.executed))
 
     def guarantee(self, budget: Budget, planned: Event | None = None) -> Guarantee:
         """What all releases so far give together, at the delta of `budget` and under its relation and unit.
 
         Everything else comes from the log: the events, whether the arithmetic is covered, whether a seed was used.
         Where the releases were chosen one after another, the event is the one that was `planned` for all of them:
-        composition of what was executed holds for events that are fixed beforehand.
+        composition of what was executed holds for events that are fixed beforehand. A plan that does not cover them
+        is refused with PlanBroken.
         """
-        made_for = {release.neighbors for release in self._log} - {budget.neighbors}
+        self._check_owner()
+        log = tuple(self._log)
+        made_for = {release.neighbors for release in log} - {budget.neighbors}
         if made_for:
             requirement = f"the relation that the noise was made for, {' and '.join(sorted(made_for))}"
             raise InvalidParameter("NoiseSource.guarantee", "neighbors", requirement, budget.neighbors.value)
-        numerics = "idealized" if any(release.numerics == "idealized" for release in self._log) else "exact"
-        event = together(self.executed) if planned is None else planned
+        executed = together(release.event for release in log)
+        if planned is not None and planned != executed and not _covers(planned, executed):
+            raise PlanBroken(f"the plan {planned} does not cover what was executed, {executed}.")
+        numerics = "idealized" if any(release.numerics == "idealized" for release in log) else "exact"
+        event = executed if planned is None else planned
         return accountant.guarantee(event, budget, numerics=numerics, reproducible=self.reproducible)
 
     def _fresh_stream(self, release: int) -> Keystream:
         if self._root is None:
             return Keystream()
-        if os.getpid() != self._pid:
-            raise KeystreamMisuse("this seeded noise source was made before a fork: the noise would repeat.")
         return Keystream.from_key(
             hashlib.sha256(b"hushrank release" + self._root + release.to_bytes(8, "big")).digest()
         )
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise KeystreamMisuse("a noise source cannot be copied or pickled: the copy would repeat the noise.")
 
-    def __copy__(self) -> NoReturn:
-        self.__reduce_ex__(2)
+def _covers(planned: Event, executed: Event) -> bool:
+    """Whether releases that were chosen one after another cost at most a plan that a filter can keep.
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        self.__reduce_ex__(2)
+    They are known to be private as one Gaussian release of their sum of mu^2, or as one pure release of their sum of
+    epsilons, and no better. Several pure releases, a bounded range, a profile, or pure releases beside Gaussian ones
+    have a smaller curve than that sum, which they earn by being fixed beforehand: no plan of chosen ones can be such.
+    Proof: docs/privacy/accounting.md, section 8.
+    """
+    owner = "NoiseSource.is_within"
+    plan, made = leaves(planned, owner), leaves(executed, owner)
+    if all(isinstance(leaf, Gaussian) for leaf in plan):
+        is_known = all(isinstance(leaf, Gaussian | Pure) for leaf in made)
+        return is_known and accountant.squared_mu(executed, owner) <= accountant.squared_mu(planned, owner)
+    cap = next(iter(plan))
+    if isinstance(cap, Pure) and not cap.bounded_range and plan == {cap: 1}:
+        spent = accountant.summed_epsilon(made)
+        return spent is not None and spent <= Fraction(cap.epsilon)
+    requirement = "made of Gaussian releases, or one Pure(epsilon), where releases are chosen one after another"
+    raise InvalidParameter(owner, "planned", requirement, planned)
