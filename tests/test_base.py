@@ -97,6 +97,19 @@ def test_an_estimator_that_leaves_its_plan_releases_nothing():
         assert not hasattr(model, "components_")
 
 
+def test_an_adaptive_fit_with_a_plan_that_no_filter_can_keep_is_refused_before_the_charge():
+    class Chooses(PrivatePCA):
+        _is_adaptive = True
+
+    recorder = Recorder()
+    model = Chooses(2, row_norm=1.0, epsilon=1.0, center="private", ledger=recorder, engine=recorder)  # two pure ones
+    with pytest.raises(InvalidParameter, match="made of Gaussian releases, or one Pure"):
+        model.fit(X)
+    assert recorder.calls == []
+    Chooses(2, row_norm=1.0, epsilon=1.0, ledger=recorder, engine=recorder).fit(X)
+    assert len(recorder.calls) == 2
+
+
 def test_an_overdrawn_account_says_what_is_left(tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("data", epsilon=1.5, neighbors="replace", unit="row")

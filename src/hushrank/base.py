@@ -135,6 +135,8 @@ iterator of blocks, or function that returns such an iterator
         self._check_rows(rows, releases)
         planned = tuple(step.event for step in releases.steps())
         noise = NoiseSource(self.random_state)
+        if self._is_adaptive:
+            noise.is_within(planned)  # nothing yet; refuses, before the charge, a plan that no filter can keep
         if self.ledger is not None:
             # The key makes a charge that is retried over a bad connection count once; every fit has its own.
             terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": owner}

@@ -94,7 +94,7 @@ def test_tastes_are_found(choices, epsilon, low, high):
     assert 0.40 < popularity < 0.42
     model = PrivateCompletion(4, epsilon=epsilon, delta=1e-6, items=80, feedback="implicit").fit(history)
     found = model.recommend(history, 10)
-    assert low < recall_at_k(found.items, [later[user] for user in found.users.to_pylist()]) < high
+    assert low < recall_at_k(found.items, [later[user] for user in found.users.tolist()]) < high
 
 
 # 4. Identities
