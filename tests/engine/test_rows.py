@@ -1,5 +1,7 @@
 """Arrays and sparse matrices in blocks: views, dense pieces of bounded size, and refusals that show no values."""
 
+import struct
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -223,12 +225,23 @@ def test_unsuitable_columns_are_refused(names, columns, message):
     assert str(refusal.value).startswith(message)
 
 
-def test_damage_becomes_one_line_without_content(tmp_path):
-    with pytest.raises(InvalidParameter) as refusal, refuse_damaged(tmp_path / "x.csv", "CSV", "PCA", KeyError):
-        raise KeyError("secret\nvalue")
+@pytest.mark.parametrize(
+    "error", [KeyError, ValueError, NotImplementedError, UnicodeError, RecursionError, struct.error]
+)
+def test_damage_becomes_one_line_without_content(tmp_path, error):
+    with pytest.raises(InvalidParameter) as refusal, refuse_damaged(tmp_path / "x.csv", "CSV", "PCA"):
+        raise error("secret\nvalue")
     assert str(refusal.value) == "X of PCA must be a readable CSV file; got 'x.csv: damaged, or of another kind'."
+
+
+def test_what_is_known_about_an_unreadable_file_is_said(tmp_path):
     with pytest.raises(InvalidParameter, match=r"got 'y: No such file or directory'"):
         with refuse_damaged(tmp_path / "y", "CSV", "PCA"):
             (tmp_path / "y").open()
-    with pytest.raises(ZeroDivisionError), refuse_damaged(tmp_path / "z", "CSV", "PCA"):
-        _ = 1 / 0
+    with pytest.raises(InvalidParameter, match=r"got 'z: too large for the memory'"):
+        with refuse_damaged(tmp_path / "z", "npz", "PCA"):
+            raise MemoryError
+    for own in (InvalidParameter("A", "x", "y", 1), AssertionError(), KeyboardInterrupt()):
+        with pytest.raises(type(own)) as kept, refuse_damaged(tmp_path / "z", "CSV", "PCA"):
+            raise own
+        assert kept.value is own

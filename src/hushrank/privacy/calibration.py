@@ -7,6 +7,7 @@ Privacy    docs/privacy/accounting.md, section 9: the target is met with room fo
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar, overload
 
 from hushrank.exceptions import InvalidParameter
@@ -51,18 +52,27 @@ def calibrate(budget: Budget, make_event: Callable[[float], Event] = Gaussian) -
         requirement = "> 0, because only pure releases meet delta = 0"
         raise InvalidParameter("calibrate", "delta", requirement, budget.delta)
     if make_event is Gaussian:
-        noise = math.nextafter(1.0 / gdp.mu_of_budget(budget.epsilon, budget.delta), math.inf)
-    else:
-        noise = _smallest_noise(budget, make_event)
-    step = 2.0**-50
-    while not _is_met(budget, make_event(noise)):
-        noise, step = noise * (1.0 + step), 2.0 * step
-    return make_event(noise)
+        return _gaussian_for(budget)
+    return _confirmed(budget, make_event, _smallest_noise(budget, make_event))
 
 
 def event_for(budget: Budget) -> Gaussian | Pure:
     """One release that spends the whole budget: Gaussian if delta > 0, else Pure(epsilon)."""
     return Pure(budget.epsilon) if budget.is_pure else calibrate(budget)
+
+
+@lru_cache(maxsize=256)
+def _gaussian_for(budget: Budget) -> Event:
+    """One Gaussian release; kept, because plan, fit and file ask for the same one, and finding it takes a while."""
+    return _confirmed(budget, Gaussian, math.nextafter(1.0 / gdp.mu_of_budget(budget.epsilon, budget.delta), math.inf))
+
+
+def _confirmed(budget: Budget, make_event: Callable[[float], Event], noise: float) -> Event:
+    """The event of the first noise from `noise` on that the accountant confirms."""
+    step = 2.0**-50
+    while not _is_met(budget, make_event(noise)):
+        noise, step = noise * (1.0 + step), 2.0 * step
+    return make_event(noise)
 
 
 def _smallest_noise(budget: Budget, make_event: Callable[[float], Event]) -> float:
