@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushrank.engine.catalogue import Catalogue
+from hushrank.engine.catalogue import Catalogue, to_ids
 from hushrank.exceptions import InvalidParameter
 
 INTS, WORDS = [30, -10, 2**40], ["tea", "rye", "jam ä"]
@@ -97,6 +97,19 @@ def test_nulls_are_unknown():
     assert Catalogue(WORDS).positions(pl.Series([None, "tea"])).tolist() == [-1, 0]
     assert Catalogue(WORDS).positions([None, None]).tolist() == [-1, -1]
     assert Catalogue(INTS).positions(pd.Series([None, 30], dtype="Int64")).tolist() == [-1, 0]
+
+
+def test_dictionaries_of_many_chunks_are_joined():
+    """Arrow cannot join dictionaries whose indices overflow, that hold nulls, or that are views."""
+    words = [f"u{i}" for i in range(200)]
+    small = pa.dictionary(pa.int8(), pa.string())
+    parts = [pa.array(words[start : start + 100]).dictionary_encode().cast(small) for start in (0, 100)]
+    assert to_ids(pa.chunked_array(parts)).to_pylist() == words
+    with_null = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
+    assert to_ids(pa.chunked_array([with_null, with_null])).to_pylist() == ["a", None, None] * 2
+    views = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["a", "b"], pa.string_view()))
+    assert to_ids(pa.chunked_array([views])).to_pylist() == ["b", "a"]
+    assert len(to_ids(pa.chunked_array([], small))) == 0
 
 
 def test_no_ids_have_no_positions():

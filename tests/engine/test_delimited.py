@@ -1,6 +1,8 @@
 """The reader of CSV files: records and fields as pandas reads them, and malformed ones reach no further than stated."""
 
 import io
+import re
+import tracemalloc
 
 import pandas as pd
 import pyarrow as pa
@@ -175,6 +177,73 @@ def test_chunks_change_nothing_whatever_the_bytes(tmp_path_factory, lines, chunk
             assert records_of(folder, content) == expected
 
 
+def reference_records(content, longest):
+    """Records of two fields by the rule of docs/guide/data.md, in plain Python and quadratic time."""
+    found, place = [], 0
+    while place < len(content):
+        end, fields = one_record(content, place)
+        if end is None:
+            line = content.find(b"\n", place)
+            end = len(content) if line < 0 else line
+        is_read = fields is not None and len(fields) == 2 and end - place <= longest
+        found.append(tuple(field.strip(b" \t\n\v\f\r") for field in fields) if is_read else None)
+        place = end + 1
+    return found
+
+
+def one_record(content, place):
+    """Where a well-formed record ends and its fields, or (None, None)."""
+    fields = []
+    while True:
+        quoted = re.compile(rb'[ \t]*"((?:[^"]|"")*)"[ \t\r]*(?=,|\n|\Z)').match(content, place)
+        if quoted:
+            fields.append(quoted[1].replace(b'""', b'"'))
+        elif re.compile(rb'[ \t]*"').match(content, place):
+            return None, None
+        else:
+            quoted = re.compile(rb"[^,\n]*").match(content, place)
+            fields.append(quoted[0])
+        place = quoted.end()
+        if place == len(content) or content[place] == ord("\n"):
+            return place, fields
+        place += 1
+
+
+stray = st.lists(
+    st.sampled_from([b'x","', b'"', b'""', b",", b"\n", b"a", b" ", b'"a"', b"\r", b'1,"2']), max_size=25
+).map(b"".join)
+
+
+@given(
+    stray | st.binary(max_size=30), st.sampled_from([1, 4, 9, 100]), st.sampled_from([5, 12, 2**24]), st.integers(1, 8)
+)
+@example(b'x","\n' * 30, 7, 2**24, 3)
+@example(b'x","\n' * 30, 7, 9, 3)
+@settings(deadline=None, max_examples=400)
+def test_any_bytes_are_read_by_the_rule(tmp_path_factory, content, chunk, longest, most):
+    """Stray quotes too: what is remembered of a malformed record, and how much is read at a time, changes nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4))
+        patch.setattr(delimited, "CHUNK_BYTES", chunk)
+        patch.setattr(delimited, "LONGEST_RECORD", longest)
+        patch.setattr(delimited, "MOST_FIELDS", most)
+        assert records_of(tmp_path_factory.getbasetemp(), b"a,b\n" + content) == reference_records(content, longest)
+
+
+def test_memory_is_for_records_and_not_for_line_breaks(folder):
+    """A note of line breaks in a wide file, and empty lines, took the columns times the lines."""
+    names = [f"x{j}" for j in range(60)]
+    content = (",".join([*names, "note"]) + "\n" + "1," * 60 + '"' + "\n" * 2**20 + '"\n').encode() + b"\n" * 2**18
+    text, n_records = text_of(folder, content), 0
+    tracemalloc.start()
+    for fields in text.fields(range(60)):
+        assert len(fields.column(0)) == len(fields)
+        n_records += len(fields)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_records == 1 + 2**18 and peak < 40e6
+
+
 def test_lines_of_a_single_column(folder):
     assert records_of(folder, "a\n1\n\n2\n") == [(b"1",), (b"",), (b"2",)]
 
@@ -199,6 +268,10 @@ def test_headers_may_be_quoted_and_marked(folder):
     assert text_of(folder, '"a,b",c\n1,2\n').names == ["a,b", "c"]
     assert records_of(folder, b'\xef\xbb\xbf"a\nx","b"\n1,2\n') == [(b"1", b"2")]
     assert text_of(folder, b'"a\nx","b"\n1,2\n').names == ["a\nx", "b"]
+    assert text_of(folder, b'\t"a,b", c\n').names == ["a,b", "c"] and text_of(folder, b'"a ""b""",c').names == [
+        'a "b"',
+        "c",
+    ]
 
 
 NUMBERS = "x.csv: a first line with numbers or missing values"
@@ -210,6 +283,10 @@ REFUSED = [
     *(
         (f"{line}\n1,2,3\n", f"a CSV file with a header line of names; got {NUMBERS!r}")
         for line in ("7.25,3,4", "725,NA,x", "a,725,b", "x,nan,y", "0,1,2", "x,inf,y", "a,1e5,725")
+    ),
+    *(
+        (content, "a CSV file whose lines end with LF or CRLF; got 'x.csv: a carriage return alone'")
+        for content in (b"user,item\r725,0\r2,0\r", b"user,it\rem\n725,0\n")
     ),
     ("a;b\n1;2\n", "a CSV file separated by commas; got 'x.csv: one column'"),
     ("a725,a725\n1,2\n", "a CSV file whose column names differ; got 'x.csv: two columns of one name'"),

@@ -28,7 +28,7 @@ def data_of(content):
 def found(content, width=2, is_end=True, longest=100):
     """Spans of all fields of the records, and how many bytes were used."""
     spans = np.zeros((width, 2, content.count(b"\n") + 1), np.int32)
-    n_records, n_used = find_records(data_of(content), is_end, np.arange(width), longest, spans)
+    n_records, n_used, _ = find_records(data_of(content), is_end, 0, np.arange(width), longest, spans)
     return spans[:, :, :n_records], n_used
 
 
@@ -66,10 +66,9 @@ def test_following_a_record_ends_where_finding_it_does(content, cuts):
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     state, stop = FIELD_START, -1
     for start, end in pairwise(edges):
-        state, place = follow_record(data_of(content[start:end]), state)
+        state, place, _ = follow_record(data_of(content[start:end]), state)
         if place >= 0:
-            stop = start + place
-        if place >= 0 or state == MALFORMED:
+            stop = start + place if state != MALFORMED else -1
             break
     line = content.find(b"\n") if state == MALFORMED or (stop < 0 and state == QUOTED) else stop
     expected = len(content) if line < 0 else line + 1

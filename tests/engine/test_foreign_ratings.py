@@ -64,6 +64,7 @@ def test_every_block_becomes_proper(users):
         block_of([0, 2], [1, 2], [1]),
         block_of([0, 2, 1, 2], [1, 2], [1, 1]),
         block_of([1, 2], [1, 2], [1, 1]),
+        block_of([0, 2**63 - 1, -(2**63), -1, 2], [1, 2], [1, 1]),  # differences would wrap around
         block_of([], [], []),
         SimpleNamespace(indptr=np.array([0, 1]), items=np.array([1.0]), values=np.array([1.0])),
         SimpleNamespace(indptr=np.array([0, 1]), items=np.array([1]), values=np.array(["1"])),

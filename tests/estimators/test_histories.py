@@ -83,6 +83,8 @@ def test_users_that_are_no_text_come_back_as_they_were():
     ids = pd.Series(["\ud800", "a"], dtype="string[python]")
     assert read(pd.DataFrame({"user": ids, "item": [0, 1], "rating": [1.0, 1.0]})).users.tolist() == ["\ud800", "a"]
     assert to_array(bytes_as_text([b"\xff", b"b"])).tolist() == ["\udcff", "b"]
+    odd = [b"\xff", b"\xed\xb3\xbf"]  # each way of decoding alone tells them apart, both together would not
+    assert len(set(to_array(bytes_as_text(odd)).tolist())) == 2
 
 
 @pytest.mark.parametrize("user", [None, "", " "])
@@ -177,6 +179,15 @@ TABLE = pd.DataFrame(COLUMNS)
         (TABLE.assign(rating=np.array([5.0, "x"], object)), "a table with real numbers in the column 'rating'"),
         (TABLE.assign(user=np.array(["a", 1], object)), "ids of one type, int or str"),
         (TABLE.assign(user=[0.5, 1.5]), "ids of one type, int or str"),
+        ((5.0, [1]), FORMS),
+        ((None, None), FORMS),
+        ((iter([1]), [1]), FORMS),
+        (("4", "1"), FORMS),
+        ({1: 10**400}, "ratings that are numbers"),
+        (TABLE.assign(rating=np.array([10**400, 1], object)), "a table with real numbers in the column 'rating'"),
+        (TABLE.assign(rating=np.array(["\ud800", 1], object)), "a table with real numbers in the column 'rating'"),
+        (pd.concat([TABLE, TABLE], axis=1), "a table whose column names differ"),
+        (pa.table([[1], [2.0], [3]], names=["item", "rating", "item"]), "a table whose column names differ"),
         (pl.LazyFrame(COLUMNS), "a table in memory: collect() the lazy frame"),
     ],
     ids=str,

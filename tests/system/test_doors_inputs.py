@@ -1,9 +1,12 @@
 """Attacks with inputs that are trusted too far: somebody else's classes, and matrices that contradict themselves."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from hushrank.engine.blocks import read_rows
 from hushrank.engine.grouping import UserBlock
 from hushrank.engine.ratings import Ratings, read_ratings
 from hushrank.engine.rows import Rows
@@ -109,3 +112,54 @@ def test_matrices_that_contradict_themselves_are_refused_and_nothing_is_charged(
     for serve in (model.fold_in, model.predict, model.recommend):
         with refusal:
             serve(contradiction(form))
+
+
+def test_a_later_block_of_a_stream_is_checked_like_the_first():
+    """A matrix that was refused alone wrote one person's row into another's when it came second."""
+    good, bad = sp.csr_matrix(np.eye(3)), sp.csr_matrix(np.eye(3))
+    bad.indices = np.array([3, 1, 2], np.int32)
+    for blocks in ([bad], [good, bad]):
+        with pytest.raises(InvalidParameter, match="must be a sparse matrix with valid indices"):
+            [*read_rows(iter(blocks), owner="A").blocks()]
+
+
+def test_a_file_whose_rows_wrap_around_is_refused(tmp_path):
+    """The jump from 2^31 - 1 to -2^31 has the difference 1 in int32, and the process died."""
+    X = sp.random(4, 3, density=1, format="csr")
+    X.indptr = np.array([0, 2**31 - 1, -(2**31), -1, X.nnz], np.int32)
+    sp.save_npz(tmp_path / "x.npz", X, compressed=False)
+    for data in (X, tmp_path / "x.npz"):
+        with pytest.raises(InvalidParameter, match=r"a sparse matrix with valid indices|a readable npz file"):
+            read_rows(data, owner="A")
+    with pytest.raises(InvalidParameter, match="must be a sparse matrix with valid indices"):
+        PrivateCompletion(1, **TERMS).fit(X)
+
+
+class Loud:
+    def __float__(self):
+        raise RuntimeError("cell says 725")
+
+
+@pytest.mark.parametrize("value", ["abc", 10**400, None, Loud(), [1]])
+@pytest.mark.parametrize("form", ["lil", "dok"])
+def test_lists_that_hold_anything_never_raise(form, value):
+    X = sp.csr_array(np.full((N_USERS, N_ITEMS), 3.0)).asformat(form)
+    if form == "lil":
+        X.data[0] = [value] * N_ITEMS
+        X.rows[1] = ["x", 10**30, 1.5, *range(3, N_ITEMS)]
+    else:
+        X._dict[(0, 0)] = value
+    assert read_ratings(X, owner="A", rating_range=(1, 5)).n_users == N_USERS
+    assert PrivateCompletion(2, **TERMS).fit(X).item_means_.shape == (N_ITEMS,)
+
+
+def test_the_hundred_and_twenty_eighth_user_stops_no_fit():
+    """Concatenated categories of pandas: one user more, and Arrow could not join the dictionaries after the charge."""
+
+    def table(start, stop):
+        users = pd.Categorical([f"u{i}" for i in range(start, stop)])
+        return pa.Table.from_pandas(pd.DataFrame({"user": users, "item": 0, "rating": 3.0}))
+
+    for n_users in (127, 128, 200):
+        data = pa.concat_tables([table(0, 64), table(64, n_users)])
+        assert read_ratings(data, owner="A", items=3, rating_range=(1, 5)).n_users == n_users

@@ -19,6 +19,7 @@ from hushrank.engine.rows import (
     to_complex,
     to_number,
 )
+from hushrank.engine.sparse import check_indices
 from hushrank.engine.tables import is_table, read_table, table_cells
 from hushrank.exceptions import InvalidParameter
 
@@ -158,6 +159,7 @@ def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool) -> R
     if is_table(block):
         cells = table_cells(block, owner, columns)
     elif scipy.sparse.issparse(block):
+        check_indices(block, owner)
         cells = block.toarray().astype(object)
     elif isinstance(block, list | tuple | np.ndarray) and not isinstance(block, np.ma.MaskedArray):
         try:

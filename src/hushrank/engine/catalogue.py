@@ -120,10 +120,16 @@ def _is_integer(value: Any) -> bool:
 def to_ids(ids: Any) -> pa.Array:
     """Ids as an int64, uint64 or large_string array; only the type of the column decides whether it is refused."""
     array = _as_array(ids)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    if not isinstance(array, pa.ChunkedArray):
+        return _typed(array)
+    # Chunk by chunk: Arrow cannot join dictionaries whose indices overflow, or that hold nulls.
+    parts = [_typed(chunk) for chunk in array.chunks]
+    return pa.concat_arrays(parts) if parts else _typed(pa.nulls(0, _value_type(array.type)))
+
+
+def _typed(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        return _typed(array.dictionary).take(array.indices)
     if pa.types.is_null(array.type):
         return array
     if pa.types.is_integer(array.type):
@@ -133,6 +139,10 @@ def to_ids(ids: Any) -> pa.Array:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.large_string())
     raise InvalidParameter("Catalogue", "ids", "int64 or str ids", str(array.type))
+
+
+def _value_type(dtype: pa.DataType) -> pa.DataType:
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
 def _to_integers(array: pa.Array, dtype: pa.DataType) -> pa.Array:

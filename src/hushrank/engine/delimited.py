@@ -6,11 +6,10 @@ one with another number of fields than the header, one longer than 2^24 bytes, a
 `delimited_kernels` says how far it reaches. An empty line is a record of one empty field.
 """
 
-import csv
-import math
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,6 +36,9 @@ from hushrank.exceptions import InvalidParameter
 CHUNK_BYTES = 2**22
 LONGEST_RECORD = 2**24
 
+MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
+
+_LONE_RETURN = re.compile(rb"\r(?!\n|$)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
 
@@ -117,24 +119,29 @@ class DelimitedText:
         wanted[list(positions)] = np.arange(len(positions))
         with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
             file.seek(self._start)
-            buffer = bytearray(LONGEST_RECORD + CHUNK_BYTES)  # reused: new memory for each chunk takes longer to get
-            spans, n_rest, is_end = np.empty(0, np.int32), 0, False
-            while not is_end:
+            size = min(LONGEST_RECORD + CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)
+            buffer = bytearray(size)  # reused: new memory for each chunk takes longer to get
+            # A text of line breaks has as many lines as bytes: memory is for records, some at a time.
+            spans = np.empty((len(positions), 2, max(min(MOST_FIELDS // len(positions), size), 1)), np.int32)
+            n_rest, n_read, open_until = 0, -1, 0
+            while n_read:
+                if n_rest == len(buffer):  # the file has grown
+                    buffer = buffer + bytearray(CHUNK_BYTES)
                 n_read = file.readinto(memoryview(buffer)[n_rest : n_rest + CHUNK_BYTES])
-                n_bytes, is_end = n_rest + n_read, n_read == 0
-                data = np.frombuffer(buffer, np.uint8, n_bytes)
-                shape = (len(positions), 2, buffer.count(b"\n", 0, n_bytes) + 1)
-                spans = spans if spans.size >= math.prod(shape) else np.empty(2 * math.prod(shape), np.int32)
-                found = spans[: math.prod(shape)].reshape(shape)
-                n_records, n_used = find_records(data, is_end, wanted, LONGEST_RECORD, found)
-                if n_records:
-                    yield Fields(data, found[:, :, :n_records])
-                n_rest = n_bytes - n_used
+                data, n_records = np.frombuffer(buffer, np.uint8, n_rest + n_read), spans.shape[2]
+                while n_records == spans.shape[2]:
+                    n_records, n_used, open_until = find_records(
+                        data, n_read == 0, open_until, wanted, LONGEST_RECORD, spans
+                    )
+                    if n_records:
+                        yield Fields(data, spans[:, :, :n_records])
+                    data, open_until = data[n_used:], open_until - n_used
+                n_rest = len(data)
                 if n_rest > LONGEST_RECORD:
-                    _pass_over(file, buffer[n_used:n_bytes])
+                    open_until = _pass_over(file, data.tobytes())
                     yield Fields(data, np.full((len(positions), 2, 1), UNREADABLE, np.int32))
                     n_rest = 0
-                buffer[:n_rest] = buffer[n_bytes - n_rest : n_bytes]
+                buffer[:n_rest] = data[:n_rest].tobytes()
 
     def read(self, names: Sequence[str]) -> dict[str, pa.Array]:
         """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
@@ -159,13 +166,18 @@ class DelimitedText:
         path, owner = self._path, self._owner
         start = file.read(LONGEST_RECORD)
         mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
-        state, stop = follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
+        state, stop, n_commas = follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
         if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) == LONGEST_RECORD):
             raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an open quote")
-        stop = len(start) if stop < 0 else mark + stop
-        line = start[mark:stop].decode().rstrip("\r")
-        fields = csv.reader(StringIO(line, newline=""), skipinitialspace=True)
-        names = [name.strip() for name in next(fields, [])]
+        line = start[mark:] if stop < 0 else start[mark : mark + stop]
+        if _LONE_RETURN.search(line):
+            got = f"{path.name}: a carriage return alone"
+            raise InvalidParameter(owner, "X", "a CSV file whose lines end with LF or CRLF", got)
+        spans = np.empty((n_commas + 1, 2, 1), np.int32)
+        data = np.frombuffer(line, np.uint8)
+        n_records, _, _ = find_records(data, True, 0, np.arange(n_commas + 1), LONGEST_RECORD, spans)
+        header = Fields(data, spans[:, :, :n_records])
+        names = [header.column(j)[0].as_py().decode() for j in range(n_commas + 1)] if n_records else []
         if not any(names):
             raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
         if any(name in _NOT_NAMES or to_number(name) == to_number(name) for name in names):
@@ -174,27 +186,26 @@ class DelimitedText:
         if len(set(names)) < len(names):
             got = f"{path.name}: two columns of one name"
             raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
-        if len(names) == 1 and (";" in line or "\t" in line):
+        if len(names) == 1 and (b";" in line or b"\t" in line):
             raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
-        return names, stop + 1
+        return names, len(start) if stop < 0 else mark + stop + 1
 
 
-def _pass_over(file: BinaryIO, start: bytes | bytearray) -> None:
-    """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way."""
-    begin = file.tell() - len(start)
-    piece: bytes | bytearray = start
-    before, state = begin, FIELD_START
-    while piece:
-        state, stop = follow_record(np.frombuffer(piece, np.uint8), state)
-        if stop >= 0:
-            file.seek(before + stop + 1)
-            return
-        if state == MALFORMED:
-            break
-        before += len(piece)
-        piece = file.read(CHUNK_BYTES)
-    if state not in (MALFORMED, QUOTED):  # the last record of the file
-        return
+def _pass_over(file: BinaryIO, start: bytes) -> int:
+    """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way.
+
+    Returns how far beyond the new place the record was followed in vain, see `open_until` of `find_records`.
+    """
+    begin = before = file.tell() - len(start)
+    piece, state, stop = start, FIELD_START, -1
+    while piece and stop < 0:
+        state, stop, _ = follow_record(np.frombuffer(piece, np.uint8), state)
+        before, piece = (before + len(piece), file.read(CHUNK_BYTES)) if stop < 0 else (before, piece)
+    if state not in (MALFORMED, QUOTED):  # it ends here, or with the file
+        file.seek(before + stop + 1 if stop >= 0 else before)
+        return 0
+    followed = before + max(stop, 0)
     file.seek(begin)
     while (line := file.readline(CHUNK_BYTES)) and not line.endswith(b"\n"):
         pass
+    return followed - file.tell()

@@ -28,8 +28,12 @@ MALFORMED = -1
 
 
 @compiled
-def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, spans: Spans) -> tuple[int, int]:
-    """Spans of the wanted fields of all complete records; how many, and where the first incomplete one starts.
+def find_records(
+    data: Bytes, is_end: bool, open_until: int, wanted: Integers, longest: int, spans: Spans
+) -> tuple[int, int, int]:
+    """Spans of the wanted fields of all complete records.
+
+    Returns how many there are, where the first incomplete one starts, and `open_until` anew.
 
     Parameters
     ----------
@@ -37,17 +41,20 @@ def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, span
         Starts with a record.
     is_end : bool
         Whether the file ends with these bytes.
+    open_until : int
+        A quoted field that reaches the start of a line up to here is known not to end as it must: a malformed record
+        was followed that far. Without this, a file of stray quotes would be followed to its end from every line.
     wanted : ndarray of shape (width,)
         For each field of a record the column that it is for, or -1.
     longest : int
         A record of more bytes cannot be read.
-    spans : ndarray of shape (n_columns, 2, at least the number of lines)
+    spans : ndarray of shape (n_columns, 2, most records)
         Gets first and last (exclusive) byte of each field without the white space around it. The first is -1 - first
         where doubled quotes stand for single ones. Records that cannot be read, because they are malformed, too long
         or have another number of fields, have last = UNREADABLE, or BLANK if they are empty lines.
     """
     n_records, record, size, width = 0, 0, len(data), len(wanted)
-    while record < size:
+    while record < size and n_records < spans.shape[2]:
         at, n_fields, is_complete, is_malformed, is_last = record, 0, True, False, False
         while not is_last:
             start = at
@@ -56,15 +63,18 @@ def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, span
             is_doubled = False
             if start < size and data[start] == _QUOTE:
                 start += 1
-                stop, is_doubled = _find_quote(data, start)
+                stop, is_doubled = _find_quote(data, start, open_until)
+                if stop < 0:
+                    is_malformed = True
+                    break
                 if stop >= size:
-                    is_complete, is_malformed = is_end, True
+                    is_complete, is_malformed, open_until = is_end, True, size if is_end else open_until
                     break
                 at = stop + 1
                 while at < size and (data[at] == _SPACE or data[at] == _TAB or data[at] == _RETURN):
                     at += 1
                 if at < size and data[at] != _COMMA and data[at] != _NEWLINE:
-                    is_malformed = True
+                    is_malformed, open_until = True, max(open_until, at)
                     break
             else:
                 stop = start
@@ -94,12 +104,12 @@ def find_records(data: Bytes, is_end: bool, wanted: Integers, longest: int, span
             spans[:, 1, n_records] = UNREADABLE if first < last else BLANK
         n_records += 1
         record = at + 1
-    return n_records, min(record, size)
+    return n_records, min(record, size), open_until
 
 
 @compiled
-def _find_quote(data: Bytes, start: int) -> tuple[int, bool]:
-    """The quote that ends a field, or the end of the data; and whether there are doubled quotes before it."""
+def _find_quote(data: Bytes, start: int, open_until: int) -> tuple[int, bool]:
+    """The quote that ends a field, the end of the data, or -1 if none can; and whether quotes before are doubled."""
     size, is_doubled = len(data), False
     at = start
     while at < size:
@@ -108,6 +118,8 @@ def _find_quote(data: Bytes, start: int) -> tuple[int, bool]:
                 break
             is_doubled = True
             at += 1
+        elif data[at] == _NEWLINE and at + 1 <= open_until:
+            return -1, False
         at += 1
     return at, is_doubled
 
@@ -123,17 +135,19 @@ def strip_span(data: Bytes, start: int, stop: int) -> tuple[int, int]:
 
 
 @compiled
-def follow_record(data: Bytes, state: int) -> tuple[int, int]:
-    """Go on in a record from a state; the new state, and where the line break that ends the record is, or -1."""
+def follow_record(data: Bytes, state: int) -> tuple[int, int, int]:
+    """Go on in a record from a state; the new state, where the record ends or is found malformed, or -1, and commas."""
+    n_commas = 0
     for at in range(len(data)):
         byte = data[at]
         if state == QUOTED:
             if byte == _QUOTE:
                 state = AFTER_QUOTE
         elif byte == _NEWLINE:
-            return state, at
+            return state, at, n_commas
         elif byte == _COMMA:
             state = FIELD_START
+            n_commas += 1
         elif state == FIELD_START:
             if byte == _QUOTE:
                 state = QUOTED
@@ -143,9 +157,9 @@ def follow_record(data: Bytes, state: int) -> tuple[int, int]:
             state = QUOTED
         elif state == AFTER_QUOTE or state == CLOSED:
             if byte != _SPACE and byte != _TAB and byte != _RETURN:
-                return MALFORMED, -1
+                return MALFORMED, at, n_commas
             state = CLOSED
-    return state, -1
+    return state, -1, n_commas
 
 
 @compiled

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.engine.grouping import RATING, UserBlock, group_ratings
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Rows
+from hushrank.engine.rows import MAX_BLOCK_ROWS, Rows, convert
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.quantize import compiled
 
@@ -55,7 +55,7 @@ def proper_block(block: Any, n_items: int, owner: str) -> UserBlock:
     _check_arrays(indptr, items, values, owner, type(block).__name__)
     if (indptr.dtype, items.dtype, values.dtype) == _DTYPES and _is_proper(indptr, items, values, n_items):
         return UserBlock(indptr, items, values)
-    ratings, numbers = np.empty(len(items), RATING), values.astype(np.float64)
+    ratings, numbers = np.empty(len(items), RATING), convert(values, np.float64)
     ratings["user"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     ratings["item"] = np.where((items >= 0) & (items < n_items) & np.isfinite(numbers), items, -1)
     ratings["value"] = np.clip(np.nan_to_num(numbers), -1.0, 1.0)
@@ -65,7 +65,8 @@ def proper_block(block: Any, n_items: int, owner: str) -> UserBlock:
 def _check_arrays(indptr: Any, items: Any, values: Any, owner: str, got: str) -> None:
     has_kinds = indptr.dtype.kind == items.dtype.kind == "i" and values.dtype.kind in "biuf"
     if has_kinds and indptr.ndim == items.ndim == values.ndim == 1 and len(indptr):
-        if indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(items) == len(values):
+        rises = (indptr[1:] >= indptr[:-1]).all()  # compared, not subtracted: a difference of integers wraps around
+        if indptr[0] == 0 and rises and indptr[-1] == len(items) == len(values):
             return
     raise InvalidParameter(owner, "X", _FORM, got)
 

@@ -211,6 +211,9 @@ def _id_kind(dtype: pa.DataType) -> str | None:
 
 def to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
     """A column as Arrow data; text that is not Unicode, such as half of a surrogate pair, keeps bytes of its own."""
+    native = column.to_native()
+    if isinstance(native, pa.ChunkedArray):  # narwhals would join its dictionaries, which Arrow cannot always do
+        return native
     try:
         return column.to_arrow()
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from hushrank.engine.grouping import (
     user_spans,
 )
 from hushrank.engine.out_of_core import Grouper, UserStore
-from hushrank.engine.rows import ArrayRows, check_matrix, check_real_rows, convert, read_array
+from hushrank.engine.rows import ArrayRows, check_matrix, check_real_rows, convert, read_array, to_number
 from hushrank.engine.sparse import check_sparse
 from hushrank.exceptions import InvalidParameter
 
@@ -86,8 +86,12 @@ class SparseSource:
             rows, data = self._X.indices, self._X.data
         elif self._X.format == "lil":  # here as well
             rows = np.repeat(np.arange(n_users), [len(own) for own in self._X.rows])
-            columns = np.fromiter(itertools.chain.from_iterable(self._X.rows), np.int64)
-            data = np.array([*itertools.chain.from_iterable(self._X.data)], self._X.dtype)
+            columns = _to_indices([*itertools.chain.from_iterable(self._X.rows)])
+            data = _to_values([*itertools.chain.from_iterable(self._X.data)], self._X.dtype)
+        elif self._X.format == "dok":
+            keys = list(self._X.keys())
+            rows, columns = (_to_indices([key[axis] for key in keys]) for axis in (0, 1))
+            data = _to_values(list(self._X.values()), self._X.dtype)
         else:
             entries = self._X.tocoo(copy=False)
             columns, rows, data = entries.col, entries.row, entries.data
@@ -131,3 +135,20 @@ def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseSource:
 def _inside(indices: NDArray[Any], size: int) -> NDArray[np.int64]:
     """Indices with -1 for those outside an axis: index arrays of sparse matrices may hold anything."""
     return np.where((indices >= 0) & (indices < size), indices, -1).astype(np.int64)
+
+
+def _to_indices(indices: list[Any]) -> NDArray[np.int64]:
+    """Indices out of lists, which may hold anything; -1 for what is no index."""
+    array = np.array(indices) if indices else np.empty(0, np.int64)
+    if array.dtype.kind == "i" and array.ndim == 1:
+        return array.astype(np.int64)
+    is_index = (isinstance(i, int | np.integer) and 0 <= i <= _LARGEST_SIZE for i in indices)
+    return np.array([i if fits else -1 for i, fits in zip(indices, is_index, strict=True)], np.int64)
+
+
+def _to_values(values: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Stored values out of lists; NaN for what is no number."""
+    try:
+        return np.array(values, dtype)
+    except Exception:  # a value may be anything, and say anything
+        return np.array([to_number(value) for value in values])

@@ -163,7 +163,7 @@ def to_number(cell: Any) -> float:
         return float(cell.real) if cell.imag == 0 else np.nan
     try:
         return float(cell)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # a cell may be anything, and say anything
         return np.nan
 
 
@@ -173,7 +173,7 @@ def to_complex(cell: Any) -> complex:
         return complex(np.nan)
     try:
         return complex(cell)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:
         return complex(np.nan)
 
 

@@ -46,7 +46,9 @@ def _compressed_agrees(X: Any) -> bool:
     ends = X.indptr
     if ends.ndim != 1 or X.indices.ndim != 1 or len(ends) != X.shape[axis] // block[axis] + 1:
         return False
-    return bool(ends[0] == 0 and (np.diff(ends) >= 0).all() and ends[-1] <= min(len(X.indices), len(X.data)))
+    # Compared, not subtracted: a difference of integers wraps around.
+    rises = ends.dtype.kind == "i" and ends[0] == 0 and (ends[1:] >= ends[:-1]).all()
+    return bool(rises and ends[-1] <= min(len(X.indices), len(X.data)))
 
 
 def _coordinates_agree(X: Any) -> bool:

@@ -6,7 +6,7 @@ their order, that of the rows of a matrix or of the first appearance of their id
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,7 @@ def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, o
 def read_pairs(pairs: Any, owner: str) -> tuple[pa.Array, pa.Array]:
     """Columns user and item of a table."""
     frame = _frame(pairs, owner, "pairs", ("user", "item"))
-    return _to_arrow(frame["user"], owner), _to_arrow(frame["item"], owner)
+    return _to_arrow(frame["user"], owner, "pairs"), _to_arrow(frame["item"], owner, "pairs")
 
 
 def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
@@ -107,16 +107,13 @@ def to_array(ids: pa.Array) -> NDArray[Any]:
     """Ids as an array of int64 or uint64, or of Python strings: NumPy's own end at a zero and are all of one length."""
     if not pa.types.is_large_string(ids.type):
         return np.asarray(ids.to_numpy(zero_copy_only=False))
-    texts = [_to_text(cell.as_buffer().to_pybytes()) for cell in ids]
-    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
-
-
-def _to_text(content: bytes) -> str:
-    """Bytes as the string they came from, or, if they never were one, as Python shows file names that are none."""
+    cells = [cell.as_buffer().to_pybytes() for cell in ids]
     try:
-        return content.decode("utf-8", "surrogatepass")
+        texts = [cell.decode("utf-8", "surrogatepass") for cell in cells]  # as they came
     except UnicodeDecodeError:
-        return content.decode("utf-8", "surrogateescape")
+        # Some never were text. All are shown as Python shows file names: mixed ways could give two ids one name.
+        texts = [cell.decode("utf-8", "surrogateescape") for cell in cells]
+    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
 
 
 def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
@@ -126,6 +123,9 @@ def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.Dat
         table = pa.Table.from_batches([table])
     if not is_into_dataframe(table):
         raise InvalidParameter(owner, name, "a table in memory: collect() the lazy frame", type(table).__name__)
+    names = table.column_names if isinstance(table, pa.Table) else list(table.columns)
+    if len(set(names)) < len(names):  # narwhals refuses them in words of its own
+        raise InvalidParameter(owner, name, "a table whose column names differ", f"{len(names)} columns")
     frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
     for column in needed:
         if column not in frame.columns:
@@ -139,7 +139,7 @@ def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.flo
     ratings: Any
     if isinstance(own, Mapping):
         items, ratings = list(own), list(own.values())
-    elif isinstance(own, tuple) and len(own) == 2 and not isinstance(own[0], int | str | np.integer):
+    elif isinstance(own, tuple) and len(own) == 2 and all(_is_list(part) for part in own):
         items, ratings = own
     elif is_implicit and isinstance(own, list | tuple | np.ndarray | pa.Array):
         items, ratings = own, np.ones(len(own))
@@ -147,14 +147,18 @@ def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.flo
         raise InvalidParameter(owner, "own_ratings", FORMS, type(own).__name__)
     try:
         numbers = np.asarray(ratings, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidParameter(owner, "own_ratings", "ratings that are numbers", type(ratings).__name__) from error
     if numbers.shape != (len(items),):
         raise InvalidParameter(owner, "own_ratings", "as many ratings as items", f"{numbers.shape}, {len(items)}")
     return items, numbers
 
 
-def _to_arrow(ids: Any, owner: str) -> pa.Array:
+def _is_list(part: Any) -> bool:
+    return isinstance(part, Sized) and not isinstance(part, str | bytes)
+
+
+def _to_arrow(ids: Any, owner: str, name: str = "own_ratings") -> pa.Array:
     """Ids as an int64, uint64 or large_string array."""
     try:
         if isinstance(ids, nw.Series):
@@ -162,14 +166,14 @@ def _to_arrow(ids: Any, owner: str) -> pa.Array:
         return to_ids(ids if isinstance(ids, pa.Array | pa.ChunkedArray) else array_of(ids))
     except (pa.ArrowException, TypeError, OverflowError, UnicodeError, InvalidParameter) as error:
         got = error.got if isinstance(error, InvalidParameter) else type(ids).__name__
-        raise InvalidParameter(owner, "own_ratings", "ids of one type, int or str", got) from error
+        raise InvalidParameter(owner, name, "ids of one type, int or str", got) from error
 
 
 def _to_numbers(column: nw.Series[Any], owner: str) -> NDArray[np.float64]:
     """Ratings of a table, nulls as NaN."""
     try:
         numbers = column.to_arrow()
-    except pa.ArrowException:  # objects of several types
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):  # objects of several types
         numbers = pa.array([], pa.binary())
     kind = numbers.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or kind == pa.null()):
