@@ -160,6 +160,6 @@ def test_the_hundred_and_twenty_eighth_user_stops_no_fit():
         users = pd.Categorical([f"u{i}" for i in range(start, stop)])
         return pa.Table.from_pandas(pd.DataFrame({"user": users, "item": 0, "rating": 3.0}))
 
-    for n_users in (127, 128, 200):
+    for n_users in (127, 128, 180):
         data = pa.concat_tables([table(0, 64), table(64, n_users)])
         assert read_ratings(data, owner="A", items=3, rating_range=(1, 5)).n_users == n_users
