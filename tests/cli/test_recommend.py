@@ -76,6 +76,12 @@ def test_seen_items_come_only_if_asked_for(folder):
     assert sorted(all_items["items"]) == list(range(N_ITEMS))
 
 
+def test_a_file_without_a_known_column_is_refused_by_name(folder):
+    (folder / "odd.csv").write_text("film,stars\n3,5\n")
+    with pytest.raises(InvalidParameter, match="must be a table with the column 'item'"):
+        command.main("model.hush --ratings odd.csv".split(), standalone_mode=False)
+
+
 def test_what_is_not_known_is_ignored_with_one_line(folder, model, capsys):
     (folder / "odd.csv").write_text("item,rating\n3,5\n99,1\nx,1\n7,what\n")
     command.main("model.hush --ratings odd.csv --json".split(), standalone_mode=False)

@@ -254,7 +254,7 @@ def test_lines_of_a_single_column(folder):
 def test_small_tables_are_read_whole(folder):
     table = text_of(folder, 'a,b\n1,x\n\n"2\n3",y\r\n').read(["b", "a"])
     assert {name: column.to_pylist() for name, column in table.items()} == {"b": [b"x", b"y"], "a": [b"1", b"2\n3"]}
-    assert text_of(folder, "a,b\n").read(["a"])["a"].to_pylist() == []
+    assert text_of(folder, "a,b\n").read(["a"])["a"].to_pylist() == [] and text_of(folder, "a,b\n1,2\n").read([]) == {}
     with pytest.raises(InvalidParameter, match="file of PCA must be a CSV file whose records have 2 fields") as refusal:
         text_of(folder, "a,b\n1,2\n725\n").read(["a"])
     assert "725" not in str(refusal.value)

@@ -152,11 +152,11 @@ class DelimitedText:
             If a record cannot be read.
         """
         parts: list[list[pa.Array]] = [[] for _ in names]
-        for fields in self.fields([self.names.index(name) for name in names]):
+        for fields in self.fields([self.names.index(name) for name in names]) if names else ():
             if (fields.spans[:, 1] == UNREADABLE).any():
                 requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
                 raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
-            for part, j in zip(parts, range(len(names)), strict=True):
+            for j, part in enumerate(parts):
                 part.append(fields.column(j).drop_null())
         empty = pa.array([], pa.large_binary())
         return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
