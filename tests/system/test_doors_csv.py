@@ -71,7 +71,7 @@ def test_a_text_with_line_breaks_is_one_row(tmp_path):
     assert PrivateCovariance(row_norm=1.0, epsilon=1.0).fit(rows).n_ == 2
 
 
-MARKS = ["a", "7", "07", "+7", "7.0", "u2", " ", "é", '"', ",", "\n", "\r\n", "\t", "1_0", "-", "0", "NA", "\0", ";"]
+MARKS = ["a", "7", "07", "+7", "7.0", "u2", " ", "é", '"', ",", "\n", "\r\n", "\t", "1_0", "-", "0", "NA", ";"]
 
 
 def random_text(rng, longest=5):
