@@ -46,7 +46,7 @@ audit: $(VENV)/.installed  ## Slow statistical audits, new examples for property
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m 'audit or hypothesis' --hypothesis-profile=search tests
 	$(PYTHON) -m venv .venv-oracle
 	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
-	.venv-oracle/bin/python tests/data/make_pld_oracle.py --check tests/data/pld_oracle.json
+	.venv-oracle/bin/python tests/stored/make_pld_oracle.py --check tests/stored/pld_oracle.json
 
 .venv-peers/.installed:
 	$(PYTHON) -m venv .venv-peers

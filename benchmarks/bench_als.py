@@ -18,11 +18,11 @@ from measure import data_folder, table
 import numpy as np  # isort: skip  (after measure, which fixes the threads)
 import scipy.sparse
 
+from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
-from hushrank.engine.ratings import read_ratings
-from hushrank.estimators.als import AlternatingLeastSquares, learn_als
-from hushrank.estimators.completion_model import CompletionModel
-from hushrank.estimators.user_releases import UserReleases
+from hushrank.estimators.completion.als import AlternatingLeastSquares, learn_als
+from hushrank.estimators.completion.model import CompletionModel
+from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from hushrank.engine.blocks import read_rows
-from hushrank.engine.ratings import read_ratings
+from hushrank.data.ratings.reading import read_ratings
+from hushrank.data.rows.reading import read_rows
 
 TITLE = "CSV files beside Arrow and pandas"
 N_ROWS, N_RATINGS, N_USERS, N_ITEMS = 500_000, 4_000_000, 100_000, 20_000

@@ -10,7 +10,7 @@ from measure import median_seconds, peak_megabytes, table
 
 import numpy as np  # isort: skip  (after measure, which fixes the threads)
 
-from hushrank.linalg.lattice import integer_gram
+from hushrank.linalg.integer_sums import integer_gram
 
 TITLE = "Quantizing and integer Gram against clipping and float Gram"
 SHAPES = ((20_000, 1_000), (200_000, 100))

@@ -15,13 +15,13 @@ from measure import data_folder, median_seconds, peak_megabytes, table
 import numpy as np  # isort: skip  (after measure, which fixes the threads)
 from scipy.sparse import csr_array
 
+from hushrank.data.ratings.reading import UserBlock, read_ratings
 from hushrank.engine.local import LocalEngine
-from hushrank.engine.ratings import UserBlock, read_ratings
-from hushrank.estimators.completion import PrivateCompletion
-from hushrank.estimators.histories import join_blocks
-from hushrank.estimators.user_releases import UserReleases
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.completion.histories import join_blocks
 from hushrank.evaluation.baselines import fit_em
 from hushrank.evaluation.metrics import recall_at_k, root_mean_squared_error
+from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource

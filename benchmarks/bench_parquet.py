@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment.pca import PrivatePCA
 
 TITLE = "Private PCA of a Parquet folder of 5 GB in under 1 GB of memory"
 N_FILES, ROWS_PER_FILE, N_FEATURES = 5, 1_300_000, 100

@@ -20,8 +20,8 @@ from sklearn.decomposition import PCA
 
 from data_sets import centered_digits, power_law
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.low_rank import PrivateLowRank
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment.low_rank import PrivateLowRank
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.evaluation.synthetic import power_law_rows
 from hushrank.linalg.spectral import top_eigenpairs
 from peers import peers_table, published_wishart

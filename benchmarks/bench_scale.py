@@ -52,7 +52,7 @@ def fit(path: Path) -> None:
     import logging
 
     from hushrank.engine.local import LocalEngine
-    from hushrank.estimators.completion import PrivateCompletion
+    from hushrank.estimators.completion.estimator import PrivateCompletion
 
     logging.getLogger("hushrank").setLevel(logging.ERROR)
     wall, cpu = time.perf_counter(), time.process_time()

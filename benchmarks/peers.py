@@ -39,7 +39,7 @@ import numpy as np  # isort: skip  (after measure, which fixes the threads)
 from scipy.optimize import brentq
 
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.evaluation.metrics import captured_variance
 from hushrank.evaluation.synthetic import power_law_rows
 from hushrank.linalg.spectral import top_eigenpairs

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.completion_model import CompletionModel
-from hushrank.estimators.item_means import Prior, release_activity, release_means, user_columns
-from hushrank.estimators.user_releases import UserReleases
+from hushrank.estimators.completion.item_means import Prior, release_activity, release_means, user_columns
+from hushrank.estimators.completion.model import CompletionModel
 from hushrank.linalg.hollow import top_hollow_eigenpairs
+from hushrank.privacy.adaptive import UserReleases
 
 FloatArray = NDArray[np.float64]
 

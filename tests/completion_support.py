@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
-from hushrank.engine.ratings import read_ratings
-from hushrank.estimators.user_releases import UserReleases
 from hushrank.privacy.accountant import squared_mu
+from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import hushrank
-from hushrank.estimators.completion_methods import AlternatingLeastSquares
+from hushrank.estimators.completion.methods import AlternatingLeastSquares
 from hushrank.exceptions import ModelFileError
 
 X = np.random.default_rng(0).standard_normal((40, 4))

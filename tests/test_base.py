@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hushrank.archive import read_archive, write_archive
+from hushrank.archive.container import read_archive, write_archive
 from hushrank.base import NotFitted
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError, PlanBroken
 from hushrank.privacy.ledger import Ledger
 

@@ -7,13 +7,13 @@ __version__ = "0.1.0.dev0"
 
 # Public name -> module. Importing hushrank does no work: a module is loaded when one of its names is first used.
 _PUBLIC = {
-    "PrivateCompletion": "hushrank.estimators.completion",
-    "PrivateCovariance": "hushrank.estimators.covariance",
-    "PrivateLowRank": "hushrank.estimators.low_rank",
-    "PrivatePCA": "hushrank.estimators.pca",
-    "load": "hushrank.estimators.models",
+    "PrivateCompletion": "hushrank.estimators.completion.estimator",
+    "PrivateCovariance": "hushrank.estimators.second_moment.covariance",
+    "PrivateLowRank": "hushrank.estimators.second_moment.low_rank",
+    "PrivatePCA": "hushrank.estimators.second_moment.pca",
+    "load": "hushrank.loading",
     "LocalEngine": "hushrank.engine.local",
-    "inspect": "hushrank.engine.inspection",
+    "inspect": "hushrank.data.inspection",
     "Ledger": "hushrank.privacy.ledger",
 }
 

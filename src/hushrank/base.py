@@ -19,20 +19,19 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from hushrank.archive import read_archive, write_archive
-from hushrank.attributes import Attribute
-from hushrank.engine.blocks import read_rows
+from hushrank.archive.attributes import Attribute
+from hushrank.archive.container import read_archive, write_archive
+from hushrank.archive.models import NEVER_SAVED, describe_model, restore_model
+from hushrank.data.rows.arrays import Rows
+from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import Engine, LocalEngine
-from hushrank.engine.rows import Rows
 from hushrank.exceptions import HushrankError, InvalidParameter, PlanBroken
-from hushrank.model_files import NEVER_SAVED, describe_model, restore_model
+from hushrank.parameters import Param, check_integer, check_parameters
 from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_integer
 from hushrank.privacy.planning import Plan, Step, make_plan
 from hushrank.privacy.probes import NoiseProbe
-from hushrank.validation import Param, check_parameters
 
 __all__ = [
     "NEVER_SAVED", "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFitted", "Param", "PrivateEstimator",

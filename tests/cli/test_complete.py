@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import hushrank
 from hushrank.cli.complete import SHOWN, command
-from hushrank.estimators.completion import PrivateCompletion
+from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import BudgetExceeded, InvalidParameter
 from hushrank.privacy.ledger import Ledger

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hushrank.cli.covariance import SHOWN, command
-from hushrank.estimators.covariance import PrivateCovariance
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import hushrank
 from hushrank.cli import fit, pca
 from hushrank.cli.fit import to_json
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError
 from hushrank.privacy.ledger import Ledger
 

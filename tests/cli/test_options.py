@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hushrank.cli.options import COMPLETION_OPTIONS, SECOND_MOMENT_OPTIONS, Items, Vector, options, print_plan
-from hushrank.estimators.completion import PrivateCompletion
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_gram

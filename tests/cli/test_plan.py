@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from hushrank.cli.plan import command
-from hushrank.estimators.completion import PrivateCompletion
-from hushrank.estimators.covariance import PrivateCovariance
-from hushrank.estimators.low_rank import PrivateLowRank
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.estimators.second_moment.low_rank import PrivateLowRank
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector

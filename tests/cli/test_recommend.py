@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hushrank.cli.recommend import command
-from hushrank.estimators.completion import PrivateCompletion
+from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import InvalidParameter, ModelFileError
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hushrank.engine.blocks import read_rows
+from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import Engine, LocalEngine
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.lattice import integer_gram
+from hushrank.linalg.integer_sums import integer_gram
 
 
 class Stop(Exception):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hushrank.engine.blocks import read_rows
+from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.progress import show_progress
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hushrank.engine.ratings import read_ratings
+from hushrank.data.ratings.reading import read_ratings
 from hushrank.evaluation.baselines import RatingModel, fit_als, fit_em, fit_item_means
 from hushrank.evaluation.metrics import root_mean_squared_error
 from hushrank.evaluation.synthetic import low_rank_matrix, synthetic_ratings

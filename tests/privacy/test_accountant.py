@@ -24,7 +24,7 @@ from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pur
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.losses import MAX_COUNT
 
-ORACLE = json.loads((Path(__file__).parents[1] / "data" / "pld_oracle.json").read_text())
+ORACLE = json.loads((Path(__file__).parents[1] / "stored" / "pld_oracle.json").read_text())
 
 
 def near(value, rel):

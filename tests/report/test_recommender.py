@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import norm
 
-from hushrank.estimators.completion import PrivateCompletion
+from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.report.recommender import (
     Fit,
     Person,

@@ -11,17 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from hushrank.cli.tables import read_catalogue, read_own_ratings
-from hushrank.engine import delimited
-from hushrank.engine.blocks import read_rows
-from hushrank.engine.catalogue import Catalogue
-from hushrank.engine.delimited import DelimitedText
-from hushrank.engine.grouping import Tally
-from hushrank.engine.inspection import inspect
-from hushrank.engine.rating_files import read_rating_file
-from hushrank.engine.ratings import read_ratings
-from hushrank.estimators.completion import PrivateCompletion
-from hushrank.estimators.covariance import PrivateCovariance
+from hushrank.cli.small_tables import read_catalogue, read_own_ratings
+from hushrank.data import delimited
+from hushrank.data.delimited import DelimitedText
+from hushrank.data.inspection import inspect
+from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.grouping import Tally
+from hushrank.data.ratings.rating_columns import read_rating_file
+from hushrank.data.ratings.reading import read_ratings
+from hushrank.data.rows.reading import read_rows
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
 
 N_ITEMS = 6
 FILES, PARTS = 10_000, 20

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from hushrank.cli.tables import read_catalogue, read_own_ratings
-from hushrank.engine.blocks import read_rows
-from hushrank.engine.ratings import read_ratings
+from hushrank.cli.small_tables import read_catalogue, read_own_ratings
+from hushrank.data.ratings.reading import read_ratings
+from hushrank.data.rows.reading import read_rows
 from hushrank.exceptions import InvalidParameter
 
 N_ITEMS, MUTATIONS = 6, 400

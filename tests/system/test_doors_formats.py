@@ -17,7 +17,7 @@ from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated, from_dic
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.ledger.currency import Terms, canonical
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+GOLDEN = Path(__file__).parents[1] / "stored" / "golden"
 
 # File -> format, class, digest of the learned arrays, learned numbers, parameters, guarantee.
 CAP = Gaussian(0.9800490003829367)

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from hushrank.engine.blocks import read_rows
-from hushrank.engine.grouping import UserBlock
-from hushrank.engine.ratings import Ratings, read_ratings
-from hushrank.engine.rows import Rows
-from hushrank.estimators.completion import PrivateCompletion
-from hushrank.estimators.pca import PrivatePCA
+from hushrank.data.ratings.grouping import UserBlock
+from hushrank.data.ratings.reading import Ratings, read_ratings
+from hushrank.data.rows.arrays import Rows
+from hushrank.data.rows.reading import read_rows
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.ledger import Ledger
 

@@ -21,7 +21,7 @@ from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated, to_dict
 from hushrank.privacy.ledger import Ledger
 from hushrank.privacy.ledger.address import open_store
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "ledger.db"
+GOLDEN = Path(__file__).parents[1] / "stored" / "golden" / "ledger.db"
 ROWS = np.random.default_rng(5).normal(size=(100, 3))
 
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import hushrank
 from forgery_support import RATINGS, from_member, honest_files, peak_of_loading, put_together, take_apart, to_member
 from hushrank.base import NEVER_SAVED
-from hushrank.estimators.completion_methods import Spectral
+from hushrank.estimators.completion.methods import Spectral
 from hushrank.exceptions import ModelFileError
 from mutation_support import KINDS, mutate
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 from hushrank.cli.recommend import command
-from hushrank.engine import grouping, out_of_core, rating_matrices
-from hushrank.estimators import recommender
-from hushrank.estimators.completion import PrivateCompletion
+from hushrank.data.ratings import grouping, out_of_core, rating_matrices
+from hushrank.estimators.completion import queries
+from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import InvalidParameter
 
@@ -61,7 +61,7 @@ def low_thresholds(monkeypatch):
     monkeypatch.setattr(out_of_core, "GROUPED_IN_MEMORY", 900)
     monkeypatch.setattr(grouping, "MAX_BLOCK_RATINGS", 100)
     monkeypatch.setattr(rating_matrices, "MAX_BLOCK_RATINGS", 100)
-    monkeypatch.setattr(recommender, "_USERS_AT_ONCE", 7)
+    monkeypatch.setattr(queries, "_USERS_AT_ONCE", 7)
 
 
 def assert_answers_belong(model, asked, entries, users):

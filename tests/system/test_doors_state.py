@@ -18,7 +18,7 @@ import pytest
 
 from fork_support import fork, in_child, outcome_of, start_child
 from hushrank import LocalEngine, PrivateCompletion, PrivatePCA
-from hushrank.estimators.sums import sum_rows
+from hushrank.estimators.second_moment.sums import sum_rows
 from hushrank.exceptions import BudgetExceeded, HushrankError, InvalidParameter
 from hushrank.privacy.accountant import GdpFilter, squared_mu
 from hushrank.privacy.events import Composed, Gaussian, Pure

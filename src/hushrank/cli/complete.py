@@ -39,7 +39,7 @@ def command(source: str, rating_range: tuple[float, float] | None, **arguments: 
     \b
     What it will cost, before any data are read: hushrank plan complete --help
     """
-    from hushrank.estimators.completion import PrivateCompletion
+    from hushrank.estimators.completion.estimator import PrivateCompletion
 
     learn(
         PrivateCompletion, describe, lambda _: source, inputs=(source,), rating_range=rating_range or None, **arguments

@@ -30,7 +30,7 @@ def command(**arguments: Any) -> None:
     \b
     What it will cost, before any data are read: hushrank plan covariance --help
     """
-    from hushrank.estimators.covariance import PrivateCovariance
+    from hushrank.estimators.second_moment.covariance import PrivateCovariance
 
     run(PrivateCovariance, describe, **arguments)
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hushrank.archive import check_writable
-from hushrank.engine.ratings import read_ratings
-from hushrank.estimators.completion import PrivateCompletion
+from hushrank.archive.container import check_writable
+from hushrank.data.ratings.reading import read_ratings
+from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.baselines import fit_em
 from hushrank.evaluation.metrics import root_mean_squared_error
 from hushrank.evaluation.synthetic import SyntheticRatings, synthetic_ratings

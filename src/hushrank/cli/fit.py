@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from hushrank.archive import check_writable
+from hushrank.archive.container import check_writable
 from hushrank.cli.options import BUDGET_OPTIONS, COLUMNS_OPTION, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
-from hushrank.engine.blocks import read_rows
+from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.privacy.ledger import Ledger
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Vector
-from hushrank.engine.inspection import inspect
+from hushrank.data.inspection import inspect
 
 
 @click.command()

@@ -30,7 +30,7 @@ def command(**arguments: Any) -> None:
     \b
     What it will cost, before any data are read: hushrank plan lowrank --help
     """
-    from hushrank.estimators.low_rank import PrivateLowRank
+    from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 
     run(PrivateLowRank, describe, **arguments)
 

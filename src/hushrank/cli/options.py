@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.guarantee import Neighbors, Unit
-from hushrank.privacy.parameters import DEFAULT_N_MAX
 
 if TYPE_CHECKING:  # the module behind it is slow to import, and not every command needs it
     from hushrank.privacy.planning import Plan
@@ -144,7 +144,7 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
             return value
         if value[value.startswith(("+", "-")) :].isdecimal():
             return int(value)
-        from hushrank.cli.tables import read_catalogue  # Arrow is not needed for counts, nor for --help
+        from hushrank.cli.small_tables import read_catalogue
 
         return read_catalogue(Path(value))
 

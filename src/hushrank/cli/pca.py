@@ -30,7 +30,7 @@ def command(**arguments: Any) -> None:
     \b
     What it will cost, before any data are read: hushrank plan pca --help
     """
-    from hushrank.estimators.pca import PrivatePCA
+    from hushrank.estimators.second_moment.pca import PrivatePCA
 
     run(PrivatePCA, describe, **arguments)
 

@@ -48,7 +48,7 @@ SHAPE_OPTIONS = options(
 @JSON_OPTION
 def pca(rows: int, columns: int, components: int, as_json: bool, **parameters: Any) -> None:
     """Principal components, with a forecast of the error."""
-    from hushrank.estimators.pca import PrivatePCA
+    from hushrank.estimators.second_moment.pca import PrivatePCA
 
     print_plan(PrivatePCA(components, **parameters).plan((rows, columns)), as_json)
 
@@ -61,7 +61,7 @@ def pca(rows: int, columns: int, components: int, as_json: bool, **parameters: A
 @JSON_OPTION
 def covariance(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
     """A covariance matrix, with a forecast of the error."""
-    from hushrank.estimators.covariance import PrivateCovariance
+    from hushrank.estimators.second_moment.covariance import PrivateCovariance
 
     print_plan(PrivateCovariance(**parameters).plan((rows, columns)), as_json)
 
@@ -74,7 +74,7 @@ def covariance(rows: int, columns: int, as_json: bool, **parameters: Any) -> Non
 @JSON_OPTION
 def lowrank(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
     """A low-rank approximation of sum x x^T, with a forecast of the error."""
-    from hushrank.estimators.low_rank import PrivateLowRank
+    from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 
     print_plan(PrivateLowRank(**parameters).plan((rows, columns)), as_json)
 
@@ -86,7 +86,7 @@ def lowrank(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
 @JSON_OPTION
 def complete(users: int, items: Any, as_json: bool, **parameters: Any) -> None:
     """A recommender, with a forecast of the error of its predictions."""
-    from hushrank.estimators.completion import PrivateCompletion
+    from hushrank.estimators.completion.estimator import PrivateCompletion
 
     n_items = items if isinstance(items, int) else len(items)
     print_plan(PrivateCompletion(items=items, **parameters).plan((users, n_items)), as_json)

@@ -37,9 +37,9 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
     Example:
       hushrank recommend model.hush --ratings mine.csv --n 5
     """
-    from hushrank.cli.tables import read_own_ratings
-    from hushrank.engine.catalogue import to_ids
-    from hushrank.estimators.completion import PrivateCompletion
+    from hushrank.cli.small_tables import read_own_ratings
+    from hushrank.data.ratings.catalogue import to_ids
+    from hushrank.estimators.completion.estimator import PrivateCompletion
 
     recommender = PrivateCompletion.load(model)
     item_type = to_ids(recommender.items_.tolist() if recommender.items_.dtype == object else recommender.items_).type

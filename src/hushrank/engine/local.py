@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Block, Rows
 from hushrank.engine.progress import show_progress
-from hushrank.engine.rows import MAX_BLOCK_ROWS, Block, Rows
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread
 
@@ -76,7 +76,7 @@ class LocalEngine:
 
     Examples
     --------
-    >>> from hushrank.engine.blocks import read_rows
+    >>> from hushrank.data.rows.reading import read_rows
     >>> def column_sums(block, factor):
     ...     return factor * block.sum(axis=0, dtype="int64")
     >>> LocalEngine(threads=2).total(read_rows([[1, 2], [3, 4]], owner="example"), column_sums, 10)

@@ -16,10 +16,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from hushrank.linalg.em_kernels import Columns, add_users, solve_users
+from hushrank.evaluation.em_kernels import Columns, add_users, solve_users
 from hushrank.linalg.quantize import FloatArray
 from hushrank.linalg.scatter import IntegerArray, Positions
-from hushrank.privacy.parameters import check_integer, check_real
+from hushrank.parameters import check_integer, check_real
 
 # Where EM starts, in half ranges squared.
 _NOISE, _OFFSET, _MEAN, _FACTOR = 0.2, 0.05, 0.04, 0.005
@@ -29,7 +29,7 @@ _DENSE = 300
 
 
 class Ratings(Sized, Protocol):
-    """Ratings grouped by user, such as a `hushrank.engine.ratings.UserBlock`."""
+    """Ratings grouped by user, such as a `hushrank.data.ratings.reading.UserBlock`."""
 
     @property
     def indptr(self) -> IntegerArray:
@@ -115,7 +115,7 @@ def fit_em(ratings: Ratings, n_items: int, rank: int, n_iterations: int = 20, *,
 
     Examples
     --------
-    >>> from hushrank.engine.ratings import read_ratings
+    >>> from hushrank.data.ratings.reading import read_ratings
     >>> rows = [[1, 5, 1], [5, 1, 5]] * 20 + [[1, 5, np.nan]]
     >>> [block] = read_ratings(rows, owner="example", rating_range=(1, 5)).blocks()
     >>> fit_em(block, 3, rank=1).predict(block, np.array([40]), np.array([2])).round(1)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
+from hushrank.parameters import check_integer, check_real
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-from hushrank.privacy.parameters import check_integer, check_real
 
 FloatArray = NDArray[np.float64]
 Numbers = Sequence[float] | FloatArray

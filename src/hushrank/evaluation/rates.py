@@ -11,7 +11,7 @@ Mangoubi, Wu, Kale, Thakurta, Vishnoi: Private Matrix Approximation and Geometry
 import numpy as np
 
 from hushrank.evaluation.bounds import Numbers, check_falling
-from hushrank.privacy.parameters import check_integer, check_real
+from hushrank.parameters import check_integer, check_real
 
 
 def frobenius_lower_rate(eigenvalues: Numbers, rank: int, epsilon: float) -> float:

@@ -1,0 +1,1 @@
+"""Functions of arrays: no people, no ratings, no privacy."""

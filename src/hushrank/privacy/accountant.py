@@ -15,11 +15,11 @@ from functools import lru_cache
 from numbers import Rational
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from hushrank.parameters import check_real
 from hushrank.privacy import gdp, losses
 from hushrank.privacy.events import Event, Gaussian, Leaf, Mixture, NonPrivate, Pure, leaves
 from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.ownership import SingleOwner
-from hushrank.privacy.parameters import check_real
 from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
 
 

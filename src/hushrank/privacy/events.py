@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.parameters import check_integer, check_real
+from hushrank.parameters import check_integer, check_real
 from hushrank.privacy.records import NEWER, from_fields, to_fields
 
 MAX_COUNT = 2**53

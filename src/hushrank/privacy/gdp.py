@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
-from hushrank.privacy.parameters import check_real
+from hushrank.parameters import check_real
 
 FloatArray = npt.NDArray[np.float64]
 

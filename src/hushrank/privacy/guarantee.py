@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import check_real
 from hushrank.privacy.events import Event, check_event, from_dict, to_dict
-from hushrank.privacy.parameters import check_real
 from hushrank.privacy.records import from_fields, to_fields
 
 NUMERICS = ("exact", "idealized")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from hushrank.parameters import DEFAULT_N_MAX, check_integer
 from hushrank.privacy import accountant
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Event, Gaussian, to_dict, together
@@ -18,7 +19,6 @@ from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
 from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice, vector_lattice
-from hushrank.privacy.parameters import DEFAULT_N_MAX, check_integer
 
 
 @dataclass(frozen=True, slots=True)

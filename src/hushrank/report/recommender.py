@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from hushrank.estimators.item_means import COUNTS_SHARE, MEAN_SHARE, QUANTILE_SHARE
-from hushrank.estimators.spectral_ratings import CHECK_SHARE, MEANS_SHARE, MOMENTS_SHARE, SPECTRAL_SHARE
+from hushrank.estimators.completion.item_means import COUNTS_SHARE, MEAN_SHARE, QUANTILE_SHARE
+from hushrank.estimators.completion.spectral_ratings import CHECK_SHARE, MEANS_SHARE, MOMENTS_SHARE, SPECTRAL_SHARE
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.planning import Plan
 from hushrank.report.charts import Band, Series, line_chart, share_chart

@@ -20,7 +20,7 @@ from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger import Account, Ledger, tables
+from hushrank.privacy.ledger import Account, Ledger, schema
 from hushrank.privacy.ledger.address import open_store
 
 
@@ -317,7 +317,7 @@ def test_a_repeated_key_is_confirmed_by_a_commit_of_its_own(charged, sqlite_path
     """That an entry can be seen does not show that it is on disk: a commit may have failed after it became visible."""
 
     def confirmations():
-        return open_store(sqlite_path).read(lambda c: c.execute(select(tables.LEDGER.c.confirmations)).scalar())
+        return open_store(sqlite_path).read(lambda c: c.execute(select(schema.LEDGER.c.confirmations)).scalar())
 
     assert confirmations() == 0
     assert charged.charge(Pure(0.25), key="1").number == 2 and confirmations() == 1

@@ -8,7 +8,7 @@ import pytest
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger import Ledger, chain, history, tables
+from hushrank.privacy.ledger import Ledger, chain, history, schema
 from hushrank.privacy.ledger.address import open_store
 from hushrank.privacy.ledger.chain import Row, write_event
 from hushrank.privacy.ledger.currency import Terms, write_fraction
@@ -41,7 +41,7 @@ def insert(where, *rows):
     """Plain INSERTs, which no trigger refuses."""
     store = open_store(where)
     for row in rows:
-        store.write(lambda connection, row=row: tables.insert_row(connection, row))
+        store.write(lambda connection, row=row: schema.insert_row(connection, row))
 
 
 def numbers_read(monkeypatch):

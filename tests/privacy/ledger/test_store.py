@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from hushrank.exceptions import BudgetExceeded, LedgerError
 from hushrank.privacy.events import Pure
-from hushrank.privacy.ledger import Ledger, store, tables
+from hushrank.privacy.ledger import Ledger, schema, store
 from hushrank.privacy.ledger.address import open_store
 from hushrank.privacy.ledger.chain import Row
 from hushrank.privacy.ledger.sqlite import SqliteStore
@@ -61,7 +61,7 @@ def test_with_a_key_and_no_way_to_find_out_the_outcome_stays_unknown(account, mo
 
 def test_what_work_raises_undoes_its_changes(sqlite_path, account):
     def work(connection):
-        tables.insert_row(connection, Row("data", 1, *[""] * 9))
+        schema.insert_row(connection, Row("data", 1, *[""] * 9))
         raise BudgetExceeded(1.0, 0.0, "epsilon")
 
     with pytest.raises(BudgetExceeded):

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from hushrank.exceptions import InvalidParameter, LedgerError
 from hushrank.privacy.events import Event, check_event
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit, parse_neighbors, parse_unit
-from hushrank.privacy.ledger import chain, history, names, tables
+from hushrank.privacy.ledger import chain, history, names, schema
 from hushrank.privacy.ledger.address import open_store
 from hushrank.privacy.ledger.chain import Entry
 from hushrank.privacy.ledger.currency import Amount, Terms
@@ -64,7 +64,7 @@ class Ledger:
         terms = Terms.of(budget)
 
         def work(connection: Connection) -> Entry:
-            existing = tables.dataset_names(connection)
+            existing = schema.dataset_names(connection)
             if name in existing:
                 raise InvalidParameter("Ledger.create", "name", "that of a new data set", name)
             other = names.find_look_alike(name, existing)
@@ -76,7 +76,7 @@ class Ledger:
 
     def __getitem__(self, name: str) -> "Account":
         names.check_known_name(name, "Ledger")
-        text = self._store.read(lambda connection: tables.find_terms(connection, name))
+        text = self._store.read(lambda connection: schema.find_terms(connection, name))
         if text is None:
             other = names.find_look_alike(name, self.names())
             hint = "" if other is None else f" ({name!a}), but one that looks like it: {other!a}"
@@ -88,12 +88,12 @@ class Ledger:
 
     def names(self) -> list[str]:
         """Names of all data sets, sorted."""
-        return self._store.read(tables.dataset_names)
+        return self._store.read(schema.dataset_names)
 
     def verify(self) -> dict[str, str]:
         """Verify every data set and return the heads by name; LedgerError names all that are damaged."""
         heads: dict[str, str] = {}
-        problems = [f"data set {name!r} is missing, its history is not" for name in self._store.read(tables.orphans)]
+        problems = [f"data set {name!r} is missing, its history is not" for name in self._store.read(schema.orphans)]
         for name in self.names():
             try:
                 heads[name] = self[name].verify()

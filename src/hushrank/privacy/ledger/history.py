@@ -11,7 +11,7 @@ from fractions import Fraction
 from sqlalchemy import Connection
 
 from hushrank.exceptions import InvalidParameter, LedgerError
-from hushrank.privacy.ledger import chain, tables
+from hushrank.privacy.ledger import chain, schema
 from hushrank.privacy.ledger.chain import CHARGE, Entry, Row
 from hushrank.privacy.ledger.currency import Terms, write_fraction
 
@@ -46,7 +46,7 @@ class History:
     def rows(self, connection: Connection) -> list[Row]:
         """The whole history as stored."""
         self._check_terms(connection)
-        return tables.all_rows(connection, self._dataset)
+        return schema.all_rows(connection, self._dataset)
 
     def verify(self, rows: list[Row], seen: Entry | None) -> str:
         """Recompute the whole history, remember its end and return its last hash."""
@@ -69,15 +69,15 @@ class History:
             chain.check_cap(self._dataset, self._terms)
         last = self._read_end(connection, seen, CHECKED_ROWS)
         self.remember(last)
-        known = None if key is None else tables.row_with_key(connection, self._dataset, key)
+        known = None if key is None else schema.row_with_key(connection, self._dataset, key)
         if known is not None:
             # The entry can be seen; that it is on disk is not known before something is committed after it.
-            tables.confirm(connection)
+            schema.confirm(connection)
             return self._read_again(connection, known, event)
         spent = write_fraction(self._terms.total_after(last.spent, cost))
         texts = (_now(), CHARGE, event, write_fraction(cost), spent, key, note, last.hash)
         row = chain.seal(Row(self._dataset, last.number + 1, *texts), self._terms)
-        tables.insert_row(connection, row)
+        schema.insert_row(connection, row)
         return chain.read_row(row, self._terms)
 
     def _read_end(self, connection: Connection, seen: Entry | None, most: int) -> Entry:
@@ -88,11 +88,11 @@ class History:
         self._check_terms(connection)
         before = None
         if seen is None:
-            rows = tables.last_rows(connection, self._dataset, most + 1)
+            rows = schema.last_rows(connection, self._dataset, most + 1)
             if len(rows) > most:
                 before, rows = chain.read_row(rows[0], self._terms), rows[1:]
         else:
-            rows = tables.rows_from(connection, self._dataset, seen.number)
+            rows = schema.rows_from(connection, self._dataset, seen.number)
             before, rows = self._check_seen(rows[0] if rows else None, seen), rows[1:]
         return chain.follow(self._dataset, self._terms, rows, before)
 
@@ -108,7 +108,7 @@ class History:
         Whoever writes a row under the key of a job to come, at no cost or outside the numbering, prepays nothing.
         """
         entry = chain.read_row(known, self._terms)
-        rows = tables.rows_between(connection, self._dataset, entry.number - 1, entry.number + 1)
+        rows = schema.rows_between(connection, self._dataset, entry.number - 1, entry.number + 1)
         if rows[0].number != entry.number - 1:
             raise chain.damage(self._dataset, entry.number - 1, "it is missing")
         chain.follow(self._dataset, self._terms, rows[1:], chain.read_row(rows[0], self._terms))
@@ -117,7 +117,7 @@ class History:
         return entry
 
     def _check_terms(self, connection: Connection) -> None:
-        text = tables.find_terms(connection, self._dataset)
+        text = schema.find_terms(connection, self._dataset)
         if text is None:
             raise LedgerError(f"ledger {self._shown} has no data set {self._dataset!r}")
         if text != self._terms.to_text():
@@ -127,7 +127,7 @@ class History:
 def create(connection: Connection, dataset: str, terms: Terms) -> Entry:
     """Write a new data set, and return the entry that created it."""
     row = chain.first_row(dataset, _now(), terms)
-    tables.insert_dataset(connection, terms.to_text(), row)
+    schema.insert_dataset(connection, terms.to_text(), row)
     return chain.read_row(row, terms)
 
 

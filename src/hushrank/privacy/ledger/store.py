@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from hushrank.exceptions import LedgerError
-from hushrank.privacy.ledger import tables
+from hushrank.privacy.ledger import schema
 
 Result = TypeVar("Result")
 
@@ -75,9 +75,9 @@ class Store(ABC):
     def _write_once(self, work: Callable[[Connection], Result], create: bool) -> Result:
         with self._turn(create), self._connect(create) as connection:
             self._begin_write(connection)
-            if create and not tables.has_ledger(connection):
+            if create and not schema.has_ledger(connection):
                 self._check_vacant(connection)
-                tables.create_tables(connection)
+                schema.create_tables(connection)
             self._check_version(connection)
             result = work(connection)
             try:
@@ -116,11 +116,11 @@ class Store(ABC):
         return nullcontext()
 
     def _check_version(self, connection: Connection) -> None:
-        version = tables.schema_version(connection)
-        if version != tables.SCHEMA_VERSION:
-            is_newer = type(version) is int and version > tables.SCHEMA_VERSION
+        version = schema.schema_version(connection)
+        if version != schema.SCHEMA_VERSION:
+            is_newer = type(version) is int and version > schema.SCHEMA_VERSION
             origin = "was made by a newer version of hushrank and " if is_newer else ""
-            needed = f"this version of hushrank reads format {tables.SCHEMA_VERSION}"
+            needed = f"this version of hushrank reads format {schema.SCHEMA_VERSION}"
             raise LedgerError(f"ledger {self.shown} {origin}has format {version}; {needed}")
 
     @abstractmethod

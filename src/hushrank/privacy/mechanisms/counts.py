@@ -8,6 +8,7 @@ Privacy    docs/privacy/gaussian.md, Lemma 5; docs/privacy/laplace.md, Lemma 2.
 import numpy as np
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import check_integer
 from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, noise_law, scale_for
@@ -16,7 +17,6 @@ from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.linear import round_linear
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_integer
 
 
 def changed_cells(n_cells: int, max_cells: int, neighbors: Neighbors) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX, check_integer, check_real
 from hushrank.privacy.events import Event, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, parse_field
@@ -25,7 +26,6 @@ from hushrank.privacy.mechanisms.scales import check_lattice_kind, rows_changed
 from hushrank.privacy.noise.continuous import laplaces
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import DEFAULT_N_MAX, check_integer, check_real
 from hushrank.privacy.rational import float_at_least, float_at_most
 
 FloatArray = NDArray[np.float64]

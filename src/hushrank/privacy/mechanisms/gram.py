@@ -5,6 +5,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
@@ -19,7 +20,6 @@ from hushrank.privacy.mechanisms.totals import check_square_total
 from hushrank.privacy.mechanisms.wishart import WishartLattice, release_wishart, wishart_lattice
 from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import DEFAULT_N_MAX
 
 GramLattice = SymmetricLattice | WishartLattice
 

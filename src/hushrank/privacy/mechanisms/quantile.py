@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import check_integer, check_real
 from hushrank.privacy.events import Event, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import check_gaussian_or_pure, noise_law, scale_for
@@ -21,7 +22,6 @@ from hushrank.privacy.noise.deviates import Integers
 from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.linear import exact_entry
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import check_integer, check_real
 from hushrank.privacy.rational import float_at_most, sqrt_at_least
 
 _PARTS = 1 << 20  # the probability is rounded to a multiple of 2^-20, so that contributions are integers

@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import check_integer, check_real
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.noise.deviates import MAX_EXPONENT
 from hushrank.privacy.noise.laws import Law, exponential_law, normal_law
 from hushrank.privacy.noise.linear import MAX_COEFFICIENT
-from hushrank.privacy.parameters import check_integer, check_real
 from hushrank.privacy.rational import float_at_least, sqrt_at_least
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX, check_real
 from hushrank.privacy.events import Event, Gaussian
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
@@ -32,7 +33,6 @@ from hushrank.privacy.noise.extensible import ExtensibleDeviates
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.linear import round_linear
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 
 _ROW_BITS = 18
 

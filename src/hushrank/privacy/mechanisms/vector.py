@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX, check_real
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import (
@@ -26,7 +27,6 @@ from hushrank.privacy.mechanisms.scales import (
 from hushrank.privacy.mechanisms.totals import check_total
 from hushrank.privacy.noise.deviates import MAX_EXPONENT, Integers, add_laplace, add_normals
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 
 _L2_BITS = 24  # squared norms up to 2^48 are exact in float64
 _L1_BITS = 36

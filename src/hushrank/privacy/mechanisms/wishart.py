@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX, check_real
 from hushrank.privacy.events import Event, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.fields import Field, check_hermitian_total, parse_field
@@ -32,7 +33,6 @@ from hushrank.privacy.noise.extensible import ExtensibleDeviates, Stack
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import normal_law
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.parameters import DEFAULT_N_MAX, check_real
 from hushrank.privacy.rational import floor_log2
 
 _ROW_BITS = 18

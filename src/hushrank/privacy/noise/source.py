@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse, PlanBroken
+from hushrank.parameters import check_integer
 from hushrank.privacy import accountant
 from hushrank.privacy.events import Event, Gaussian, Pure, check_event, leaves, together
 from hushrank.privacy.guarantee import NUMERICS, Budget, Guarantee, Neighbors, parse_neighbors
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.ownership import SingleOwner
-from hushrank.privacy.parameters import check_integer
 
 
 @dataclass(frozen=True, slots=True)

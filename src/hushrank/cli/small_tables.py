@@ -1,0 +1,84 @@
+"""Small tables that commands read whole: public catalogues, and own ratings of people who ask for recommendations.
+
+They are CSV files with a header or Parquet files, told by their suffix. Training data are not read here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from hushrank.data.delimited import DelimitedText
+from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.rows.arrays import refuse_damaged
+from hushrank.data.rows.parquet_rows import SUFFIXES
+from hushrank.data.text_values import to_integers, to_numbers
+from hushrank.exceptions import InvalidParameter
+
+_OWN = ("user", "item", "rating")
+
+
+def read_catalogue(path: Path) -> pa.Array:
+    """Ids in the column item, or in the only column; those of a CSV file are int if all of them are written so."""
+    table = _read(path, "catalogue", lambda names: ["item"] if "item" in names else names)
+    if len(table) != 1:
+        got = f"{path.name}: columns {', '.join(table)}"
+        raise InvalidParameter("catalogue", "file", "a table with the column item, or with one column", got)
+    [column] = table.values()
+    if _is_csv(path):
+        column = _to_ids(column.filter(pc.not_equal(column, b"")))  # an empty line is no item
+    return Catalogue(column).ids
+
+
+def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
+    """A table with the columns item and, where the file has them, rating and user.
+
+    `item_type` is that of the ids of the model: int64, uint64 or large_string. In a CSV file, items that are no such
+    ids are null and ratings that are no numbers NaN, so that they are ignored like unknown items.
+    """
+    columns = _read(path, "own ratings", lambda names: [name for name in _OWN if name in names])
+    if _is_csv(path):
+        is_text = item_type == pa.large_string()
+        convert: dict[str, Callable[[pa.Array], Any]] = {
+            "user": _to_texts,
+            "item": _to_texts if is_text else partial(to_integers, dtype=item_type),
+            "rating": to_numbers,
+        }
+        columns = {name: convert[name](column) for name, column in columns.items()}
+    return pa.table(columns)
+
+
+def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:
+    """The chosen columns of the file; those of a CSV file as bytes, without spaces around them."""
+    suffix = path.suffix.lower()
+    if suffix not in (*SUFFIXES, ".csv") or not path.is_file():
+        requirement = f"an existing file ending in {', '.join(SUFFIXES)} or .csv"
+        raise InvalidParameter(owner, "file", requirement, str(path))
+    if _is_csv(path):
+        text = DelimitedText(path, owner)
+        return text.read(choose(text.names))
+    with refuse_damaged(path, "Parquet", owner):
+        names = pa.parquet.read_schema(path).names
+        table = pa.parquet.read_table(path, columns=choose(names))
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _is_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _to_ids(texts: pa.Array) -> pa.Array:
+    """Integers if every text is one as Python writes it, else texts: ids such as 007 are kept as they are shown."""
+    for dtype in (pa.int64(), pa.uint64()):
+        integers = to_integers(texts, dtype)
+        if integers.null_count == 0 and integers.cast(pa.string()).cast(pa.large_binary()).equals(texts):
+            return integers
+    return _to_texts(texts)
+
+
+def _to_texts(texts: pa.Array) -> pa.Array:
+    return texts.view(pa.large_string())

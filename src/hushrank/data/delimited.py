@@ -1,0 +1,211 @@
+"""The one reader of CSV files: rows, ratings, catalogues and own ratings come through here.
+
+One well-formed record (RFC 4180: quoted fields may hold commas, doubled quotes and line breaks) is one record whatever
+its text holds, and what it becomes depends on nothing else. A record that cannot be read is one record without fields:
+one with another number of fields than the header, one longer than 2^24 bytes, and a malformed one, of which
+`delimited_kernels` says how far it reaches. An empty line is a record of one empty field.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushrank.data.delimited_kernels import (
+    FIELD_START,
+    MALFORMED,
+    QUOTED,
+    UNREADABLE,
+    copy_fields,
+    find_records,
+    follow_record,
+    measure_fields,
+    read_short_numbers,
+)
+from hushrank.data.rows.arrays import refuse_damaged, to_number
+from hushrank.data.text_values import to_numbers
+from hushrank.exceptions import InvalidParameter
+
+# Bytes that are read at a time, and that a record may have: one record cannot fill the memory.
+CHUNK_BYTES = 2**22
+LONGEST_RECORD = 2**24
+
+MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
+
+_LONE_RETURN = re.compile(rb"\r(?!\n|$)")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """Chosen fields of some consecutive records, to be used before the next ones are read: the memory is used again.
+
+    Attributes
+    ----------
+    data : ndarray of bytes
+    spans : ndarray of shape (n_columns, 2, n_records)
+        See `find_records`.
+    """
+
+    data: NDArray[np.uint8]
+    spans: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return int(self.spans.shape[2])
+
+    def column(self, j: int) -> pa.Array:
+        """The texts of one column as large_binary, without white space around them; null if a record is unreadable."""
+        return _to_texts(self.data, self.spans[j])
+
+    def numbers(self, j: int) -> NDArray[np.float64]:
+        """The numbers of one column, as `to_numbers` reads them; NaN if a record is unreadable."""
+        spans = self.spans[j]
+        numbers, left = np.empty(len(self)), np.empty(len(self), np.bool_)
+        if _are_long(spans):
+            return to_numbers(self.column(j))
+        if read_short_numbers(self.data, spans, numbers, left):
+            numbers[left] = to_numbers(_to_texts(self.data, np.ascontiguousarray(spans[:, left])))
+        return numbers
+
+
+def _are_long(spans: NDArray[np.int32]) -> bool:
+    """Whether most fields, as far as a few of them tell, have more characters than a short number: a matter of time."""
+    few = spans[:, :64]
+    return bool(np.mean(few[1] - few[0] > 17) > 0.5)
+
+
+def _to_texts(data: NDArray[np.uint8], spans: NDArray[np.int32]) -> pa.Array:
+    n_records = spans.shape[1]
+    n_bytes, n_unreadable = measure_fields(spans)
+    offsets, texts = np.zeros(n_records + 1, np.int64), np.empty(n_bytes, np.uint8)
+    copy_fields(data, spans, texts, offsets[1:])
+    validity = pa.py_buffer(np.packbits(spans[1] >= 0, bitorder="little")) if n_unreadable else None
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(texts)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), n_records, buffers)
+
+
+class DelimitedText:
+    """A comma-separated file with a header.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    owner : str
+        Who asks, for error messages.
+
+    Attributes
+    ----------
+    names : list of str
+        The header; refused without showing it if a cell is a number or spells a missing value. Such a record may be
+        a person's, in a file without a header: as names it would be published with the model.
+    """
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self._path, self._owner = path, owner
+        with refuse_damaged(path, "CSV", owner), path.open("rb") as file:
+            self.names, self._start = self._read_header(file)
+
+    def fields(self, positions: Sequence[int]) -> Iterator[Fields]:
+        """The fields at these positions of all records, some records at a time and in their order."""
+        wanted = np.full(len(self.names), -1, np.int64)
+        wanted[list(positions)] = np.arange(len(positions))
+        with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
+            file.seek(self._start)
+            size = min(LONGEST_RECORD + CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)
+            buffer = bytearray(size)  # reused: new memory for each chunk takes longer to get
+            # A text of line breaks has as many lines as bytes: memory is for records, some at a time.
+            spans = np.empty((len(positions), 2, max(min(MOST_FIELDS // len(positions), size), 1)), np.int32)
+            n_rest, n_read, open_until = 0, -1, 0
+            while n_read:
+                if n_rest == len(buffer):  # the file has grown
+                    buffer = buffer + bytearray(CHUNK_BYTES)
+                n_read = file.readinto(memoryview(buffer)[n_rest : n_rest + CHUNK_BYTES])
+                data, n_records = np.frombuffer(buffer, np.uint8, n_rest + n_read), spans.shape[2]
+                while n_records == spans.shape[2]:
+                    n_records, n_used, open_until = find_records(
+                        data, n_read == 0, open_until, wanted, LONGEST_RECORD, spans
+                    )
+                    if n_records:
+                        yield Fields(data, spans[:, :, :n_records])
+                    data, open_until = data[n_used:], open_until - n_used
+                n_rest = len(data)
+                if n_rest > LONGEST_RECORD:
+                    open_until = _pass_over(file, data.tobytes())
+                    yield Fields(data, np.full((len(positions), 2, 1), UNREADABLE, np.int32))
+                    n_rest = 0
+                buffer[:n_rest] = data[:n_rest].tobytes()
+
+    def read(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
+
+        Raises
+        ------
+        InvalidParameter
+            If a record cannot be read.
+        """
+        parts: list[list[pa.Array]] = [[] for _ in names]
+        for fields in self.fields([self.names.index(name) for name in names]) if names else ():
+            if (fields.spans[:, 1] == UNREADABLE).any():
+                requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
+                raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
+            for j, part in enumerate(parts):
+                part.append(fields.column(j).drop_null())
+        empty = pa.array([], pa.large_binary())
+        return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
+
+    def _read_header(self, file: BinaryIO) -> tuple[list[str], int]:
+        """Names, and where the first record after them starts."""
+        path, owner = self._path, self._owner
+        start = file.read(LONGEST_RECORD)
+        mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
+        state, stop, n_commas = follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
+        if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) == LONGEST_RECORD):
+            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an open quote")
+        line = start[mark:] if stop < 0 else start[mark : mark + stop]
+        if _LONE_RETURN.search(line):
+            got = f"{path.name}: a carriage return alone"
+            raise InvalidParameter(owner, "X", "a CSV file whose lines end with LF or CRLF", got)
+        spans = np.empty((n_commas + 1, 2, 1), np.int32)
+        data = np.frombuffer(line, np.uint8)
+        n_records, _, _ = find_records(data, True, 0, np.arange(n_commas + 1), LONGEST_RECORD, spans)
+        header = Fields(data, spans[:, :, :n_records])
+        names = [header.column(j)[0].as_py().decode() for j in range(n_commas + 1)] if n_records else []
+        if not any(names):
+            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
+        if any(name in _NOT_NAMES or to_number(name) == to_number(name) for name in names):
+            got = f"{path.name}: a first line with numbers or missing values"
+            raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
+        if len(set(names)) < len(names):
+            got = f"{path.name}: two columns of one name"
+            raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
+        if len(names) == 1 and (b";" in line or b"\t" in line):
+            raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
+        return names, len(start) if stop < 0 else mark + stop + 1
+
+
+def _pass_over(file: BinaryIO, start: bytes) -> int:
+    """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way.
+
+    Returns how far beyond the new place the record was followed in vain, see `open_until` of `find_records`.
+    """
+    begin = before = file.tell() - len(start)
+    piece, state, stop = start, FIELD_START, -1
+    while piece and stop < 0:
+        state, stop, _ = follow_record(np.frombuffer(piece, np.uint8), state)
+        before, piece = (before + len(piece), file.read(CHUNK_BYTES)) if stop < 0 else (before, piece)
+    if state not in (MALFORMED, QUOTED):  # it ends here, or with the file
+        file.seek(before + stop + 1 if stop >= 0 else before)
+        return 0
+    followed = before + max(stop, 0)
+    file.seek(begin)
+    while (line := file.readline(CHUNK_BYTES)) and not line.endswith(b"\n"):
+        pass
+    return followed - file.tell()

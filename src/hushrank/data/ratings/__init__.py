@@ -1,0 +1,1 @@
+"""Ratings of users: matrices, tables and files, grouped by user."""

@@ -1,0 +1,221 @@
+"""The columns user, item and rating of tables, Parquet files and CSV files.
+
+Columns and types are checked when a source is made. Users become codes as they are read, and their ids are let go of
+with the last row.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from narwhals.dependencies import is_into_dataframe
+from numpy.typing import NDArray
+
+from hushrank.data.delimited import DelimitedText
+from hushrank.data.identifiers import IdTable
+from hushrank.data.ratings.catalogue import Catalogue, bytes_as_text, to_ids
+from hushrank.data.ratings.grouping import Range, Tally, UserBlock, scale_ratings
+from hushrank.data.ratings.out_of_core import Grouper
+from hushrank.data.rows.arrays import refuse_damaged
+from hushrank.data.rows.parquet_rows import SUFFIXES, parquet_files
+from hushrank.data.rows.table_rows import to_block
+from hushrank.exceptions import InvalidParameter
+
+BATCH_ROWS = 2**16
+_BUFFER_BYTES = 2**16  # see parquet.py
+
+# Ids of users as an Arrow array, positions of items, ratings; all of one length.
+Batch = tuple[pa.Array, NDArray[np.int64], NDArray[np.float64]]
+
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+
+
+class ColumnSource(ABC):
+    """Rows of a user, an item and a rating, in any order.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The public items.
+    rating_range : pair of floats or None
+        Lowest and highest rating; None for implicit feedback, where the column rating is not read.
+    owner : str
+        Who asks, for error messages.
+    """
+
+    n_users: int | None = None
+
+    def __init__(self, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
+        self._catalogue, self._range, self._owner = catalogue, rating_range, owner
+        self._names = ("user", "item") if rating_range is None else ("user", "item", "rating")
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """The rows, some at a time."""
+
+    def read(self, tally: Tally) -> UserBlock:
+        """All users in one block; every id counts as a user, with or without usable ratings."""
+        users = IdTable()
+        with Grouper(len(self._catalogue), tally) as grouper:
+            for ids, items, ratings in self.batches():
+                grouper.add(scale_ratings(users.add(ids), items, ratings, self._range, tally))
+            n_users = len(users)
+            del users
+            return grouper.finish(n_users)
+
+    def _to_batch(self, columns: Sequence[pa.Array | pa.ChunkedArray], n_rows: int) -> Batch:
+        """Typed columns as a batch."""
+        ratings = np.ones(n_rows) if self._range is None else to_block(columns[2:], n_rows)[:, 0]
+        return to_ids(columns[0]), self._catalogue.positions(columns[1]), ratings
+
+
+class TableSource(ColumnSource):
+    """Ratings of an eager frame that narwhals knows."""
+
+    def __init__(self, data: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
+        super().__init__(catalogue, rating_range, owner)
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if not is_into_dataframe(data):
+            requirement = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
+            raise InvalidParameter(owner, "X", requirement, type(data).__name__)
+        # Before narwhals sees them: it refuses repeated names in words of its own.
+        check_names(data.column_names if isinstance(data, pa.Table) else list(data.columns), self._names, owner)
+        self._frame = nw.from_native(data, eager_only=True)
+        check_types({name: self._type(name) for name in self._names}, catalogue, owner)
+
+    def _type(self, name: str) -> pa.DataType:
+        """Arrow type of a column, from the type that the frame states: no value is looked at."""
+        column = self._frame[:0][name]
+        if column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object":
+            kind = "float" if name == "rating" else "string"
+            requirement = f"a table without columns of objects (astype('{kind}') makes one of {kind}s)"
+            raise InvalidParameter(self._owner, "X", requirement, f"column {name!r} of objects")
+        try:
+            return column.to_arrow().type
+        except (pa.ArrowException, UnicodeError) as error:  # Arrow has no such type, or no such category
+            requirement = "a table of ids and real numbers"
+            raise InvalidParameter(self._owner, "X", requirement, f"column {name!r} of type {column.dtype}") from error
+
+    def batches(self) -> Iterator[Batch]:
+        """Consecutive rows."""
+        frame = self._frame.select(list(self._names))
+        for start in range(0, len(frame), BATCH_ROWS):
+            part = frame[start : start + BATCH_ROWS]
+            yield self._to_batch([to_arrow(part[name]) for name in self._names], len(part))
+
+
+class ParquetSource(ColumnSource):
+    """Ratings of one Parquet file or of several; columns and types come from the footers of all of them."""
+
+    def __init__(self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
+        super().__init__(catalogue, rating_range, owner)
+        self._paths = tuple(paths)
+        kinds = set()
+        for path in self._paths:
+            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
+                schema = file.schema_arrow
+            check_names(schema.names, self._names, owner)
+            kinds.add(check_types({name: schema.field(name).type for name in self._names}, catalogue, owner))
+        if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
+            raise InvalidParameter(owner, "X", "Parquet files with users of one type", " and ".join(sorted(kinds)))
+
+    def batches(self) -> Iterator[Batch]:
+        """Rows of one file after the other."""
+        for path in self._paths:
+            with (
+                refuse_damaged(path, "Parquet", self._owner),
+                pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file,
+            ):
+                for batch in file.iter_batches(BATCH_ROWS, columns=list(self._names)):
+                    yield self._to_batch([batch.column(name) for name in self._names], batch.num_rows)
+
+
+class CsvSource(ColumnSource):
+    """Ratings of a CSV file; a record that cannot be read is a row without a user."""
+
+    def __init__(self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
+        super().__init__(catalogue, rating_range, owner)
+        self._text = DelimitedText(path, owner)
+        check_names(self._text.names, self._names, owner)
+
+    def batches(self) -> Iterator[Batch]:
+        """Consecutive records."""
+        for fields in self._text.fields([self._text.names.index(name) for name in self._names]):
+            ratings = np.ones(len(fields)) if self._range is None else fields.numbers(2)
+            yield fields.column(0), self._catalogue.positions_of_texts(fields.column(1)), ratings
+
+
+def read_rating_file(
+    path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str
+) -> ColumnSource:
+    """The source for a Parquet or CSV file, told by its suffix, or for a folder of Parquet files."""
+    path = Path(fspath(path))
+    if path.is_dir():
+        return ParquetSource(parquet_files(path, owner), catalogue, rating_range, owner)
+    suffix = path.suffix.lower()
+    if suffix not in (*SUFFIXES, ".csv"):
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(SUFFIXES)}, .csv"
+        raise InvalidParameter(owner, "X", requirement, path.name)
+    if not path.is_file():
+        raise InvalidParameter(owner, "X", "an existing file", str(path))
+    if suffix == ".csv":
+        return CsvSource(path, catalogue, rating_range, owner)
+    return ParquetSource([path], catalogue, rating_range, owner)
+
+
+def check_names(names: Sequence[Hashable], wanted: Sequence[str], owner: str) -> None:
+    """Refuse a table that lacks one of the wanted columns or has two of one name."""
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise InvalidParameter(owner, "X", "a table whose column names differ", f"two columns {repeated[0]!r}")
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InvalidParameter(owner, "X", f"a table with the columns {', '.join(wanted)}", f"no column {missing[0]!r}")
+
+
+def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: str) -> str:
+    """Refuse columns of unsuitable types; returns "int", "uint64", "str" or "null", the type of the users."""
+    kinds = {name: _id_kind(types[name]) for name in ("user", "item")}
+    for name, kind in kinds.items():
+        if kind is None:
+            got = f"column {name!r} of type {str(types[name])[:30]}"
+            raise InvalidParameter(owner, "X", "a table with int or str ids in the columns user and item", got)
+    if kinds["item"] != "null" and (kinds["item"] == "str") != (catalogue.kind == "str"):
+        stored = "str" if kinds["item"] == "str" else "int"
+        raise InvalidParameter(owner, "items", f"{stored} ids as in the column item", f"{catalogue.kind} ids")
+    rating = types.get("rating", pa.null())
+    if not any(accepts(rating) for accepts in _NUMBERS):
+        got = f"column 'rating' of type {str(rating)[:30]}"
+        raise InvalidParameter(owner, "X", "a table with real numbers in the column rating", got)
+    return str(kinds["user"])
+
+
+def _id_kind(dtype: pa.DataType) -> str | None:
+    """What ids a column of this type holds; None if it can hold none."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_null(dtype):  # whether a column has any value may depend on a single person
+        return "null"
+    if pa.types.is_integer(dtype):
+        return "uint64" if pa.types.is_uint64(dtype) else "int"
+    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view()
+    return "str" if is_text else None
+
+
+def to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
+    """A column as Arrow data; text that is not Unicode, such as half of a surrogate pair, keeps bytes of its own."""
+    native = column.to_native()
+    if isinstance(native, pa.ChunkedArray):  # narwhals would join its dictionaries, which Arrow cannot always do
+        return native
+    try:
+        return column.to_arrow()
+    except UnicodeEncodeError:
+        cells = (cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) else None for cell in column.to_list())
+        return bytes_as_text(list(cells))

@@ -1,0 +1,199 @@
+"""One entry for ratings of all kinds: matrices, tables and files become `Ratings`, read as blocks of whole users.
+
+What may be refused (types, columns, the catalogue, the range of ratings) is checked when `Ratings` are made, before
+the data are charged for. Values are never refused: a rating outside its range is clipped, one that is not finite or
+of an unknown item is ignored, and the numbers of these go to the log, which is for the data holder.
+"""
+
+import logging
+import math
+from collections.abc import Iterator
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Protocol, cast
+
+import numpy as np
+import scipy.sparse
+
+from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.foreign_ratings import ForeignRatings, proper_block
+from hushrank.data.ratings.grouping import Range, Tally, UserBlock, user_spans
+from hushrank.data.ratings.rating_columns import TableSource, check_names, read_rating_file
+from hushrank.data.ratings.rating_matrices import read_dense, read_stored
+from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Rows, to_number
+from hushrank.data.rows.table_rows import is_table
+from hushrank.exceptions import InvalidParameter
+
+__all__ = ["Ratings", "UserBlock", "check_rating_range", "read_ratings"]
+
+log = logging.getLogger("hushrank")
+
+_CATALOGUE = "the public catalogue of items (ids or a count): which items exist must not be read off the data"
+
+
+class Source(Protocol):
+    """Where ratings come from."""
+
+    n_users: int | None
+
+    def read(self, tally: Tally) -> UserBlock:
+        """All users in one block; adds to the counts of `tally`."""
+        ...
+
+
+class Ratings(Rows):
+    """Ratings of users, read and grouped once, when the first block or the number of users is asked for.
+
+    Parameters
+    ----------
+    source : Source
+        Where they come from; let go of after reading.
+    n_items : int
+        Length of the catalogue.
+    n_users : int, optional
+        The public number of users.
+    rating_range : pair of floats or None
+        What became -1 and 1; None for implicit feedback.
+    catalogue : Catalogue, optional
+        The ids of the items.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        n_items: int,
+        n_users: int | None = None,
+        rating_range: Range | None = None,
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        super().__init__(n_items, source.n_users)
+        self.rating_range, self.catalogue = rating_range, catalogue
+        self._source: Source | None = source
+        self._block: UserBlock | None = None
+        self._public_users = None if n_users is None else int(n_users)
+
+    @property
+    def n_users(self) -> int:
+        """The public number of users if it was given, else those of the data, with or without usable ratings."""
+        return len(self._read()) if self._public_users is None else self._public_users
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
+        """Blocks (`UserBlock`) of at most `max_rows` and 8192 users and, unless of one user, 2^22 ratings."""
+        users = self._read()
+        for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS)):
+            part = slice(users.indptr[start], users.indptr[stop])
+            indptr = users.indptr[start : stop + 1] - users.indptr[start]
+            yield UserBlock(indptr, users.items[part], users.values[part])
+
+    def empty_block(self) -> UserBlock:
+        """A block without users."""
+        return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+    def _read(self) -> UserBlock:
+        """All users; reads them at the first call."""
+        if self._block is None:
+            assert self._source is not None
+            tally = Tally()
+            self._block = proper_block(self._source.read(tally), self.n_features, "Ratings")
+            self._source, self.n_samples = None, len(self._block)
+            self._log(tally)
+        assert self._block is not None
+        return self._block
+
+    def _log(self, tally: Tally) -> None:
+        """Tell the data holder what was left out or changed; nothing of it is shown unless the log is asked for."""
+        log.info("%s", tally)
+        if self._public_users is not None and self.n_samples is not None and self.n_samples > self._public_users:
+            message = "Not private: %d users found, more than n_users = %d; all were kept."
+            log.info(message, self.n_samples, self._public_users)
+
+
+def read_ratings(
+    data: Any,
+    *,
+    owner: str,
+    items: Any = None,
+    rating_range: Any = None,
+    n_users: int | None = None,
+    is_implicit: bool = False,
+) -> Ratings:
+    """Prepare ratings for reading in blocks of users; checks types, columns and parameters, and reads no values.
+
+    Parameters
+    ----------
+    data : sparse matrix, array-like, table, path or Rows
+        A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
+        for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
+        of a Parquet or CSV file or of a folder of Parquet files with these columns. `Ratings` are returned as they are,
+        and blocks of other `Rows` of users are brought into their proper form.
+    owner : str
+        Who asks, for error messages.
+    items : int, sequence of ids or Catalogue
+        The public catalogue; a count stands for the ids 0 to count - 1. Optional for matrices, one id a column.
+    rating_range : pair of floats
+        Lowest and highest rating, public; required unless `is_implicit`.
+    n_users : int, optional
+        The public number of users; by default the rows of a matrix or the different ids of a table.
+    is_implicit : bool, default False
+        Whether to read only which items a user has met. Entries of a matrix that are zero are then no ratings, and
+        the column rating of a table is not read.
+
+    Returns
+    -------
+    ratings : Ratings
+        `ratings.blocks(max_rows)` yields blocks of users (`UserBlock`), `ratings.n_users` is their number.
+
+    Raises
+    ------
+    InvalidParameter
+        If data or parameters are of another kind, type or shape. The message shows no values.
+
+    Examples
+    --------
+    >>> ratings = read_ratings([[1, np.nan, 5], [np.nan, 2, 3]], owner="example", rating_range=(1, 5))
+    >>> [block] = ratings.blocks()
+    >>> block.indptr.tolist(), block.items.tolist(), block.values.tolist()
+    ([0, 2, 4], [0, 2, 1, 2], [-1.0, 1.0, -0.5, 0.0])
+    """
+    if isinstance(data, Rows):
+        is_foreign = type(data) is not Ratings and hasattr(type(data), "n_users")
+        return cast(Ratings, ForeignRatings(data, owner) if is_foreign else data)
+    bounds = None if is_implicit else check_rating_range(rating_range, owner)
+    if n_users is not None and (isinstance(n_users, bool) or not isinstance(n_users, Integral) or n_users < 1):
+        raise InvalidParameter(owner, "n_users", "an integer >= 1 or None", n_users)
+    catalogue = None if items is None else _to_catalogue(items, owner)
+    if isinstance(data, str | PathLike) or is_table(data):
+        if catalogue is None:
+            if hasattr(data, "columns"):  # a matrix in a table gets the better reason
+                check_names(
+                    [str(name) for name in getattr(data, "column_names", data.columns)], ["user", "item"], owner
+                )
+            raise InvalidParameter(owner, "items", _CATALOGUE, None)
+        read = TableSource if is_table(data) else read_rating_file
+        source: Source = read(data, catalogue, bounds, owner)
+        return Ratings(source, len(catalogue), n_users, bounds, catalogue)
+    matrix = read_stored(data, bounds, owner) if scipy.sparse.issparse(data) else read_dense(data, bounds, owner)
+    if catalogue is not None and len(catalogue) != matrix.n_items:
+        requirement = f"None or {matrix.n_items} ids, one for each column"
+        raise InvalidParameter(owner, "items", requirement, f"{len(catalogue)} ids")
+    return Ratings(matrix, matrix.n_items, n_users, bounds, catalogue)
+
+
+def check_rating_range(rating_range: Any, owner: str) -> Range:
+    """The pair as floats, if it is one of finite numbers that rise."""
+    is_pair = isinstance(rating_range, tuple | list | np.ndarray) and len(rating_range) == 2
+    if is_pair and all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in rating_range):
+        low, high = map(to_number, rating_range)
+        if math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0:  # not so for some subnormal numbers
+            return low, high
+    requirement = "a pair (lowest, highest) of finite numbers, lowest < highest"
+    raise InvalidParameter(owner, "rating_range", requirement, rating_range)
+
+
+def _to_catalogue(items: Any, owner: str) -> Catalogue:
+    if isinstance(items, Catalogue):
+        return items
+    try:
+        return Catalogue(items)
+    except InvalidParameter as error:
+        raise InvalidParameter(owner, "items", error.requirement, error.got) from error

@@ -1,0 +1,1 @@
+"""Rows of numbers, one a person: arrays, sparse matrices, tables, files and streams."""

@@ -1,0 +1,193 @@
+"""One entry for all kinds of data: arrays, sparse matrices, tables, files and iterators become `Rows`."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from hushrank.data.rows.arrays import (
+    MAX_BLOCK_ROWS,
+    Block,
+    Rows,
+    check_real_rows,
+    convert,
+    read_array,
+    read_sparse,
+    to_complex,
+    to_number,
+)
+from hushrank.data.rows.file_rows import read_file
+from hushrank.data.rows.table_rows import is_table, read_table, table_cells
+from hushrank.data.sparse import check_indices
+from hushrank.exceptions import InvalidParameter
+
+__all__ = ["MAX_BLOCK_ROWS", "Block", "Rows", "StreamRows", "read_rows"]
+
+Columns = Sequence[Hashable] | None
+Reader = Callable[[Any, str, Columns], Rows]
+Kinds = tuple[tuple[Callable[[Any], bool], Reader], ...]
+
+
+def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: bool = False) -> Rows:
+    """Prepare data for reading in blocks; checks dtype, dimensions and columns, and reads no values.
+
+    Parameters
+    ----------
+    data : array-like, sparse matrix, table, path, iterator or callable
+        Numbers with one row for each person: a NumPy array or nested lists; a SciPy sparse matrix; a pandas,
+        polars, pyarrow or other eager table; the path of a Parquet, CSV, npy or npz file or of a folder of Parquet
+        files; an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
+        function without arguments that returns such an iterator anew each time.
+    owner : str
+        Who asks, for error messages.
+    columns : sequence of column names, optional
+        Columns of a table or file to read, in this order; all of them by default.
+    allow_complex : bool, default False
+        Whether complex arrays, sparse matrices and npy and npz files are read as well. A stream is then read as complex
+        whatever its blocks are: one block must not decide how the others are read.
+
+    Returns
+    -------
+    rows : Rows
+        The rows; `rows.blocks(max_rows)` yields them as arrays of at most `max_rows` and 8192 rows, all of them
+        complex if `rows.is_complex`, and real otherwise.
+
+    Raises
+    ------
+    InvalidParameter
+        If the data are of another kind, type or shape. The message shows no values.
+
+    Examples
+    --------
+    >>> rows = read_rows([[1, 2], [3, 4], [5, 6]], owner="PrivatePCA")
+    >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
+    (3, 2, [2, 1])
+    """
+    if isinstance(data, Rows):
+        rows = data
+    else:
+        read = _first_reader(_SOURCES, data)
+        rows = StreamRows(data, owner, columns, allow_complex) if read is StreamRows else read(data, owner, columns)
+    if not allow_complex:
+        check_real_rows(rows, owner)
+    return rows
+
+
+class StreamRows(Rows):
+    """Rows of blocks that someone else makes, one after the other; large ones are split.
+
+    Parameters
+    ----------
+    source : iterator or callable
+        The blocks, or a function without arguments that returns them anew each time.
+    owner : str
+        Who asks, for error messages.
+    columns : sequence of column names, optional
+        Columns to read if the blocks are tables.
+    is_complex : bool, default False
+        Whether all blocks are read as complex; otherwise all are real.
+    """
+
+    def __init__(self, source: Any, owner: str, columns: Columns = None, is_complex: bool = False) -> None:
+        self.can_repeat = not isinstance(source, Iterator)
+        self._source, self._owner, self._choice = source, owner, columns
+        blocks = self._start()
+        first = next(blocks, None)
+        if first is None:
+            raise InvalidParameter(owner, "X", "blocks, at least one of them", "none")
+        head = _read_block(first, owner, columns)
+        if not is_complex:
+            check_real_rows(head, owner)
+        super().__init__(head.n_features, None, head.columns)
+        self.is_complex = is_complex
+        self._first = [] if self.can_repeat else [first]  # a one-pass source must not lose the block peeked at
+        self._is_fresh = True
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
+        """The blocks, each in pieces of at most `max_rows` rows."""
+        if not self.can_repeat and not self._is_fresh:
+            raise InvalidParameter(self._owner, "X", "data that can be read again", "an iterator read before")
+        self._is_fresh = False
+        return self._pieces(max_rows)
+
+    def _pieces(self, max_rows: int) -> Iterator[Block]:
+        if self._first:
+            yield from self._split(self._first.pop(), max_rows)
+        for block in self._start():
+            yield from self._split(block, max_rows)
+            del block  # before the next one is made
+
+    def _split(self, block: Any, max_rows: int) -> Iterator[Block]:
+        """Pieces of a block; those of a real one are made complex where the stream is."""
+        rows = self._check(block)
+        if rows.is_complex == self.is_complex:
+            return rows.blocks(max_rows)
+        return (convert(piece, np.complex128) for piece in rows.blocks(self._block_rows(max_rows)))
+
+    def _start(self) -> Iterator[Any]:
+        blocks = self._source() if self.can_repeat else self._source
+        if not isinstance(blocks, Iterable):
+            raise InvalidParameter(self._owner, "X", "a function that returns an iterator of blocks", type(blocks))
+        return iter(blocks)
+
+    def _check(self, block: Any) -> Rows:
+        """Rows of a block, if it has the columns of the first; tables may have them in another order."""
+        try:
+            rows = _read_block(block, self._owner, self._choice)
+            if not self.is_complex:
+                check_real_rows(rows, self._owner)
+        except InvalidParameter:
+            # One cell may have changed the type of a column, and values never raise after the first block.
+            rows = _read_cells(block, self._owner, self.columns or self._choice, self.is_complex)
+        if rows.columns and self.columns and rows.columns != self.columns:
+            rows = _read_block(block, self._owner, self.columns)
+        if rows.n_features != self.n_features:
+            requirement, got = f"blocks of {self.n_features} columns", f"a block of {rows.n_features} columns"
+            raise InvalidParameter(self._owner, "X", requirement, got)
+        return rows
+
+
+def _read_block(block: Any, owner: str, columns: Columns) -> Rows:
+    """Rows of one block of a stream: a table, a sparse matrix or an array."""
+    return _first_reader(_IN_MEMORY, block)(block, owner, columns)
+
+
+def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool) -> Rows:
+    """Rows of a block whose types are not those of numbers, cell by cell; a cell that is not a number is NaN."""
+    if is_table(block):
+        cells = table_cells(block, owner, columns)
+    elif scipy.sparse.issparse(block):
+        check_indices(block, owner)
+        cells = block.toarray().astype(object)
+    elif isinstance(block, list | tuple | np.ndarray) and not isinstance(block, np.ma.MaskedArray):
+        try:
+            cells = np.array(block, object)
+        except ValueError as error:
+            raise InvalidParameter(owner, "X", "blocks of rows of equal length", type(block).__name__) from error
+    else:
+        raise InvalidParameter(owner, "X", "blocks that are arrays, sparse matrices or tables", type(block).__name__)
+    if is_complex:
+        return read_array(np.vectorize(to_complex, otypes=[np.complex128])(cells), owner)
+    return read_array(np.vectorize(to_number, otypes=[np.float64])(cells), owner)
+
+
+def _first_reader(kinds: Kinds, data: Any) -> Reader:
+    """The reader of the first kind that accepts the data; what nobody accepts is read as an array."""
+    return next((read for accepts, read in kinds if accepts(data)), read_array)
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, str | PathLike)
+
+
+def _is_stream(data: Any) -> bool:
+    return isinstance(data, Iterator) or callable(data)
+
+
+_IN_MEMORY: Kinds = (
+    (is_table, read_table),
+    (scipy.sparse.issparse, read_sparse),
+)
+_SOURCES: Kinds = ((_is_path, read_file), *_IN_MEMORY, (_is_stream, StreamRows))

@@ -1,0 +1,1 @@
+"""Private recommenders: matrix completion under user-level joint privacy."""

@@ -1,0 +1,223 @@
+"""Own ratings, as people hand them over when they ask for predictions: a dict, two sequences, a table or a matrix.
+
+Nothing here is private learning: a user's own ratings meet the released model, and stay with that user. Users keep
+their order, that of the rows of a matrix or of the first appearance of their ids in a table, and none is left out.
+"""
+
+import logging
+import warnings
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+from narwhals.dependencies import is_into_dataframe
+from numpy.typing import NDArray
+
+from hushrank.data.identifiers import IdTable
+from hushrank.data.ratings.catalogue import Catalogue, array_of, to_ids
+from hushrank.data.ratings.grouping import Tally, UserBlock, group_ratings, scale_ratings
+from hushrank.data.ratings.rating_columns import to_arrow
+from hushrank.data.ratings.reading import read_ratings
+from hushrank.data.rows.table_rows import is_table, to_block
+from hushrank.exceptions import InvalidParameter
+
+log = logging.getLogger("hushrank")
+
+Range = tuple[float, float]
+FORMS = "a dict of ratings by item, a tuple (items, ratings), a table with columns item and rating, or a matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """Ratings of one user or of several.
+
+    Attributes
+    ----------
+    block : UserBlock
+    is_single : bool
+        Whether they are of one person, who expects one answer and not a list of one.
+    ids : Arrow array or None
+        Ids in the order of the block, where a table names them.
+    """
+
+    block: UserBlock
+    is_single: bool
+    ids: pa.Array | None = None
+
+    @property
+    def users(self) -> NDArray[Any] | None:
+        """Ids in the order of the block as integers or strings, numbers of rows for a matrix, None for one person."""
+        if self.is_single:
+            return None
+        return np.arange(len(self.block)) if self.ids is None else to_array(self.ids)
+
+
+def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+    """Own ratings in any of the accepted forms; ratings of unknown items are ignored.
+
+    `rating_range` is None for implicit feedback, where ratings may be left out: every item listed counts.
+    """
+    if scipy.sparse.issparse(own) or (isinstance(own, np.ndarray) and own.ndim == 2):
+        rows = read_ratings(
+            own, owner=owner, items=catalogue, rating_range=rating_range, is_implicit=rating_range is None
+        )
+        return Histories(join_blocks(list(rows.blocks())), is_single=False)
+    if is_table(own):
+        return _read_table(own, catalogue, rating_range, owner)
+    items, ratings = _split(own, rating_range is None, owner)
+    return Histories(_group(_to_arrow(items, owner), ratings, None, catalogue, rating_range, owner), is_single=True)
+
+
+def read_pairs(pairs: Any, owner: str) -> tuple[pa.Array, pa.Array]:
+    """Columns user and item of a table."""
+    frame = _frame(pairs, owner, "pairs", ("user", "item"))
+    return _to_arrow(frame["user"], owner, "pairs"), _to_arrow(frame["item"], owner, "pairs")
+
+
+def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+    needed = ("item",) if rating_range is None else ("item", "rating")
+    frame = _frame(own, owner, "own_ratings", needed)
+    ratings = _to_numbers(frame["rating"], owner) if rating_range is not None else np.ones(len(frame))
+    items = _to_arrow(frame["item"], owner)
+    if "user" not in frame.columns:
+        return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
+    codes, users = _read_users(_to_arrow(frame["user"], owner), owner)
+    block = _group(items, ratings, (codes, len(users)), catalogue, rating_range, owner)
+    return Histories(block, is_single=False, ids=users)
+
+
+def _read_users(ids: pa.Array, owner: str) -> tuple[NDArray[np.int32], pa.Array]:
+    """Codes of users in the order of their first appearance, and their ids; all are answered or all are refused."""
+    codes = IdTable().add(ids)
+    if (codes < 0).any():
+        raise InvalidParameter(owner, "own_ratings", "a table with a user in every row", "a row without one")
+    _, first = np.unique(codes, return_index=True)
+    users = ids.take(pa.array(first))
+    if not ids.equals(users.take(pa.array(codes))):
+        requirement = "a table with one spelling of every user (7, 07 and 7.0 are one)"
+        raise InvalidParameter(owner, "own_ratings", requirement, "two spellings of one user")
+    return codes, users
+
+
+def to_array(ids: pa.Array) -> NDArray[Any]:
+    """Ids as an array of int64 or uint64, or of Python strings: NumPy's own end at a zero and are all of one length."""
+    if not pa.types.is_large_string(ids.type):
+        return np.asarray(ids.to_numpy(zero_copy_only=False))
+    cells = [cell.as_buffer().to_pybytes() for cell in ids]
+    try:
+        texts = [cell.decode("utf-8", "surrogatepass") for cell in cells]  # as they came
+    except UnicodeDecodeError:
+        # Some never were text. All are shown as Python shows file names: mixed ways could give two ids one name.
+        texts = [cell.decode("utf-8", "surrogateescape") for cell in cells]
+    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
+
+
+def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
+    if not is_table(table):
+        raise InvalidParameter(owner, name, f"a table with the columns {', '.join(needed)}", type(table).__name__)
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if not is_into_dataframe(table):
+        raise InvalidParameter(owner, name, "a table in memory: collect() the lazy frame", type(table).__name__)
+    names = table.column_names if isinstance(table, pa.Table) else list(table.columns)
+    if len(set(names)) < len(names):  # narwhals refuses them in words of its own
+        raise InvalidParameter(owner, name, "a table whose column names differ", f"{len(names)} columns")
+    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    for column in needed:
+        if column not in frame.columns:
+            raise InvalidParameter(owner, name, f"a table with the column {column!r}", f"{len(frame.columns)} others")
+    return frame
+
+
+def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.float64]]:
+    """Items and ratings of one person."""
+    items: Any
+    ratings: Any
+    if isinstance(own, Mapping):
+        items, ratings = list(own), list(own.values())
+    elif isinstance(own, tuple) and len(own) == 2 and all(_is_list(part) for part in own):
+        items, ratings = own
+    elif is_implicit and isinstance(own, list | tuple | np.ndarray | pa.Array):
+        items, ratings = own, np.ones(len(own))
+    else:
+        raise InvalidParameter(owner, "own_ratings", FORMS, type(own).__name__)
+    try:
+        numbers = np.asarray(ratings, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidParameter(owner, "own_ratings", "ratings that are numbers", type(ratings).__name__) from error
+    if numbers.shape != (len(items),):
+        raise InvalidParameter(owner, "own_ratings", "as many ratings as items", f"{numbers.shape}, {len(items)}")
+    return items, numbers
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, Sized) and not isinstance(part, str | bytes)
+
+
+def _to_arrow(ids: Any, owner: str, name: str = "own_ratings") -> pa.Array:
+    """Ids as an int64, uint64 or large_string array."""
+    try:
+        if isinstance(ids, nw.Series):
+            ids = to_arrow(ids)
+        return to_ids(ids if isinstance(ids, pa.Array | pa.ChunkedArray) else array_of(ids))
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError, InvalidParameter) as error:
+        got = error.got if isinstance(error, InvalidParameter) else type(ids).__name__
+        raise InvalidParameter(owner, name, "ids of one type, int or str", got) from error
+
+
+def _to_numbers(column: nw.Series[Any], owner: str) -> NDArray[np.float64]:
+    """Ratings of a table, nulls as NaN."""
+    try:
+        numbers = column.to_arrow()
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):  # objects of several types
+        numbers = pa.array([], pa.binary())
+    kind = numbers.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or kind == pa.null()):
+        requirement = "a table with real numbers in the column 'rating'"
+        raise InvalidParameter(owner, "own_ratings", requirement, str(column.dtype))
+    return to_block([numbers], len(column))[:, 0].copy()
+
+
+def find_items(ids: Any, catalogue: Catalogue, owner: str, name: str) -> NDArray[np.int64]:
+    """Positions in the catalogue, -1 for unknown items; ids of another type are refused."""
+    try:
+        return catalogue.positions(ids)
+    except InvalidParameter as error:
+        raise InvalidParameter(owner, name, error.requirement, error.got) from error
+
+
+def _group(
+    items: pa.Array,
+    ratings: NDArray[Any],
+    users: tuple[NDArray[np.int32], int] | None,
+    catalogue: Catalogue,
+    rating_range: Range | None,
+    owner: str,
+) -> UserBlock:
+    codes, n_users = (np.zeros(len(items), np.int32), 1) if users is None else users
+    positions = find_items(items, catalogue, owner, "own_ratings")
+    unknown = int((positions < 0).sum())
+    if unknown and users is None:  # the person who asks is the one whom it concerns
+        warnings.warn(f"ratings of items outside the catalogue of {owner} are ignored.", stacklevel=5)
+    elif unknown:
+        log.info("Not private: %d ratings of items outside the catalogue of %s are ignored.", unknown, owner)
+    known = codes >= 0
+    numbers = np.asarray(ratings, np.float64) if rating_range is not None else np.ones(len(items))
+    records = scale_ratings(codes[known], positions[known], numbers[known], rating_range, Tally())
+    return group_ratings(records, n_users, len(catalogue))[0]
+
+
+def join_blocks(blocks: list[UserBlock]) -> UserBlock:
+    """Blocks of users one after the other."""
+    if not blocks:
+        return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    starts = np.cumsum([0, *(len(block.items) for block in blocks)])
+    pointers = [block.indptr[1:] + start for block, start in zip(blocks, starts[:-1], strict=True)]
+    indptr = np.concatenate([[0], *pointers]).astype(np.int64)
+    return UserBlock(
+        indptr, np.concatenate([block.items for block in blocks]), np.concatenate([block.values for block in blocks])
+    )

@@ -1,0 +1,221 @@
+"""What a user makes of a released model and the own ratings: predictions, recommendations, similar items.
+
+All of it is the user's own computation: the model is public, and the own ratings do not enter it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushrank.data.identifiers import IdTable
+from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.grouping import UserBlock
+from hushrank.data.ratings.reading import check_rating_range
+from hushrank.estimators.completion.histories import find_items, read_histories, read_pairs
+from hushrank.estimators.completion.model import CompletionModel
+from hushrank.exceptions import InvalidParameter
+
+FloatArray = NDArray[np.float64]
+
+_USERS_AT_ONCE = 256  # of which scores for all items are held in memory
+
+
+class Recommendations(NamedTuple):
+    """Items in falling order of their scores.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n,) or (n_users, n)
+        Ids.
+    scores : ndarray of the same shape
+        Predicted ratings; for implicit feedback, scores that order the items.
+    users : ndarray of shape (n_users,) or None
+        Whose they are: ids of a table in the order of their first appearance, numbers of the rows of a matrix; None
+        for one person. ``dict(zip(top.users, top.items))`` gives each user's items by id.
+    """
+
+    items: NDArray[Any]
+    scores: FloatArray
+    users: NDArray[Any] | None = None
+
+
+class Recommender:
+    """Queries of a fitted model.
+
+    A subclass has the parameters and learned attributes below, and a method `_learned` that raises before the fit.
+    """
+
+    feedback: str
+    rating_range: Any
+    unobserved_weight: float
+    item_factors_: FloatArray
+    item_features_: FloatArray
+    item_means_: FloatArray
+    item_counts_: FloatArray
+    ridge_: float
+    items_: NDArray[Any]
+    _learned: Any
+
+    def fold_in(self, own_ratings: Any) -> FloatArray:
+        """A user's coefficients of the item features and factors, from the own ratings.
+
+        Parameters
+        ----------
+        own_ratings : dict of ratings by item id, tuple (items, ratings), table, or matrix of several users
+            A table has the columns item and rating (implicit feedback: item), and user if it is about several users;
+            every row must then have a user. Unknown items are ignored, ratings are clipped to the range.
+
+        Returns
+        -------
+        ndarray of shape (n_features + rank,), or (n_users, n_features + rank)
+            Users have the order of the rows of a matrix, or of the first appearance of their ids in a table.
+        """
+        model = self._model()
+        histories = self._histories(own_ratings)
+        coefficients = model.fold_in(histories.block)
+        return coefficients[0] if histories.is_single else coefficients
+
+    def predict(self, own_ratings: Any, items: Any = None) -> FloatArray:
+        """Predicted ratings of items, by default of the whole catalogue; a user without ratings gets the item means.
+
+        Returns an array of shape (n_items,), or (n_users, n_items) for several users: in the order of the rows of a
+        matrix, or of the first appearance of their ids in a table.
+        """
+        model, histories = self._model(), self._histories(own_ratings)
+        chosen = np.arange(len(self.items_)) if items is None else self._positions(items)
+        coefficients = model.fold_in(histories.block)  # with all items, then scored with those asked for
+        predicted = self._to_ratings(model.at(chosen).scores(coefficients))
+        return predicted[0] if histories.is_single else predicted
+
+    def recommend(self, own_ratings: Any, n: int = 10, exclude_seen: bool = True) -> Recommendations:
+        """The `n` items with the highest predictions, without those rated already unless asked for.
+
+        Answers for several users carry their ids, see `Recommendations`. Where a user has seen so many items that fewer
+        than `n` are left, one person gets fewer; among several users the last places of such a user hold items that
+        were seen, with score -inf.
+        """
+        model, histories = self._model(), self._histories(own_ratings)
+        n = min(self._check_n(n), len(self.items_))
+        block, chosen, scores = histories.block, [], []
+        for start in range(0, len(block), _USERS_AT_ONCE):
+            part = _some_users(block, start, _USERS_AT_ONCE)
+            predicted = self._to_ratings(model.scores(model.fold_in(part)), clip=False)
+            if exclude_seen:
+                predicted[np.repeat(np.arange(len(part)), np.diff(part.indptr)), part.items] = -np.inf
+            best = _largest(predicted, n)
+            chosen.append(best)
+            scores.append(np.take_along_axis(predicted, best, axis=1))
+        positions = np.concatenate(chosen) if chosen else np.empty((0, n), np.int64)
+        values = self._clip(np.concatenate(scores)) if scores else np.empty((0, n))
+        items = self.items_[positions]
+        if histories.is_single:
+            left = ~np.isneginf(values[0])
+            return Recommendations(items[0][left], values[0][left])
+        return Recommendations(items, values, histories.users)
+
+    def similar_items(self, item: Any, n: int = 10) -> Recommendations:
+        """Items whose factors point the same way, by cosine; all scores are 0 where the data supported no factors."""
+        self._learned()
+        position = int(self._positions([item])[0])
+        norms = np.linalg.norm(self.item_factors_, axis=1)
+        unit = self.item_factors_ / np.where(norms > 0, norms, 1.0)[:, None]
+        cosines = unit @ unit[position]
+        cosines[position] = -np.inf
+        best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
+        return Recommendations(self.items_[best], cosines[best])
+
+    def predict_ratings(self, history: Any, pairs: Any) -> FloatArray:
+        """One prediction for each row of `pairs`, in order.
+
+        Parameters
+        ----------
+        history : table with columns user, item and rating (implicit feedback: user and item)
+            What is known about the users. Those without history get item means.
+        pairs : table with columns user and item
+            Items outside the catalogue are predicted like a typical item.
+        """
+        model, histories, owner = self._model(), self._histories(history), type(self).__name__
+        if histories.ids is None:
+            raise InvalidParameter(owner, "history", "a table with a column 'user'", type(history).__name__)
+        users, items = read_pairs(pairs, owner)
+        if pa.null() not in (users.type, histories.ids.type) and users.type != histories.ids.type:
+            raise InvalidParameter(
+                owner, "pairs", f"users of type {histories.ids.type} as in the history", str(users.type)
+            )
+        known = IdTable()
+        known.add(histories.ids)
+        codes, positions = known.find(users), find_items(items, self._catalogue(), owner, "pairs")
+        typical = model.counts / model.counts.sum()
+        W, base = np.vstack([model.W, typical @ model.W]), np.append(model.base, typical @ model.base)
+        Z = np.vstack([model.fold_in(histories.block), np.zeros(W.shape[1])])  # the last row: nothing is known
+        scores = base[positions] + np.einsum("ij,ij->i", Z[codes], W[positions])
+        return self._to_ratings(scores)
+
+    @property
+    def _is_implicit(self) -> bool:
+        return bool(self.feedback == "implicit")
+
+    def _model(self) -> CompletionModel:
+        """The released model in its own units."""
+        self._learned()
+        weight = self.unobserved_weight if self._is_implicit else 0.0
+        base = self._from_ratings(self.item_means_)
+        return CompletionModel(base, self.item_features_, self.item_factors_, self.ridge_, self.item_counts_, weight)
+
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.items_.tolist() if self.items_.dtype == object else self.items_)
+
+    def _histories(self, own_ratings: Any) -> Any:
+        limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)
+        return read_histories(own_ratings, self._catalogue(), limits, type(self).__name__)
+
+    def _positions(self, items: Any) -> NDArray[np.int64]:
+        positions = find_items(items, self._catalogue(), type(self).__name__, "items")
+        if (positions < 0).any():
+            n_unknown = int((positions < 0).sum())
+            raise InvalidParameter(type(self).__name__, "items", "items of the catalogue", f"{n_unknown} others")
+        return positions
+
+    def _check_n(self, n: Any) -> int:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InvalidParameter(type(self).__name__, "n", "an integer >= 1", n)
+        return int(n)
+
+    def _to_ratings(self, scaled: FloatArray, *, clip: bool = True) -> FloatArray:
+        """Predictions in the units of the ratings."""
+        if self._is_implicit:
+            return scaled
+        low, high = map(float, self.rating_range)
+        ratings = (low / 2 + high / 2) + (high / 2 - low / 2) * scaled
+        return self._clip(ratings) if clip else ratings
+
+    def _clip(self, ratings: FloatArray) -> FloatArray:
+        """Predictions within the range; -inf, which marks items that are left out, stays."""
+        if self._is_implicit:
+            return ratings
+        low, high = map(float, self.rating_range)
+        return np.where(np.isneginf(ratings), ratings, np.clip(ratings, low, high))
+
+    def _from_ratings(self, ratings: FloatArray) -> FloatArray:
+        if self._is_implicit:
+            return ratings
+        low, high = map(float, self.rating_range)
+        return (ratings - (low / 2 + high / 2)) / (high / 2 - low / 2)
+
+
+def _some_users(block: UserBlock, start: int, n_users: int) -> UserBlock:
+    pointers = block.indptr[start : start + n_users + 1]
+    ratings = slice(pointers[0], pointers[-1])
+    return UserBlock(pointers - pointers[0], block.items[ratings], block.values[ratings])
+
+
+def _largest(scores: FloatArray, n: int) -> NDArray[np.int64]:
+    """Columns of the `n` largest scores of each row, in falling order; equal ones in the order of the columns."""
+    if n < scores.shape[1]:
+        candidates = np.sort(np.argpartition(-scores, n - 1, axis=1)[:, :n], axis=1)
+    else:
+        candidates = np.tile(np.arange(scores.shape[1]), (len(scores), 1))
+    order = np.argsort(-np.take_along_axis(scores, candidates, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, axis=1)

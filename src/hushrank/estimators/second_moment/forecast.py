@@ -1,0 +1,75 @@
+"""What to expect of a release, from public numbers alone: limits of noise matrices and thresholds of signals."""
+
+import math
+
+import numpy as np
+
+from hushrank.estimators.second_moment.orbit_draw import OrbitReleases
+from hushrank.evaluation.bounds import expected_score_loss
+from hushrank.privacy.mechanisms.fields import Field
+from hushrank.privacy.mechanisms.gram import GramLattice
+from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
+
+
+def noise_edge(lattice: GramLattice, n_features: int) -> float:
+    """Limit of the largest eigenvalue of the noise matrix as the number of columns grows.
+
+    2 sqrt(d) deviations of an entry for Gaussian noise; for C (W1 - W2), a difference of two free Poisson laws, C d
+    times the root of (11 + 5 sqrt 5) / 2 (the edge of the tetilla law).
+    """
+    if isinstance(lattice, SymmetricLattice):
+        return 2.0 * _entry_scale(lattice) * math.sqrt(n_features)
+    return math.sqrt((11 + 5 * math.sqrt(5)) / 2) * lattice.scale * n_features
+
+
+def signal_threshold(lattice: GramLattice, n_features: int) -> float:
+    """Eigenvalue of A above which its eigenvector shows in that of A + noise, as the number of columns grows.
+
+    1 / G(edge) with the Cauchy transform G of the limit law: sqrt(d) deviations for Gaussian noise,
+    C d / sqrt(sqrt 5 - 2) for two-sided Wishart noise (Benaych-Georges and Nadakuditi 2011, Theorem 2.1).
+    """
+    if isinstance(lattice, SymmetricLattice):
+        return _entry_scale(lattice) * math.sqrt(n_features)
+    return lattice.scale * n_features / math.sqrt(math.sqrt(5) - 2)
+
+
+def draw_threshold(rate: float, n_features: int, *, is_complex: bool) -> float:
+    """Gap of an eigenvalue of M above the others at which a draw with density exp(rate <M, H>) begins to see it.
+
+    The entropy of the sphere grows like d/2 (real) or d (complex) times the logarithm of 1 - |<u, v>|^2, which balances
+    the score at a gap of that many times 1 / rate (docs/guide/orbit.md).
+    """
+    return (1.0 if is_complex else 0.5) * n_features / rate
+
+
+def draw_forecast(releases: OrbitReleases, n_samples: int, n_features: int) -> dict[str, float]:
+    """Forecast of the releases of the exponential mechanism, in units of a covariance."""
+    rate = releases.draws.rate([1.0] * (releases.rank if releases.is_joint else 1))
+    forecast = {
+        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=releases.is_complex),
+        "mean score loss, at most (top eigenvalue 1)": mean_loss(releases, n_features),
+    }
+    if releases.eigenvalues is not None:
+        forecast["error of an eigenvalue"] = releases.eigenvalues.laplace_scale(releases.rank)
+    return {name: value / n_samples for name, value in forecast.items() if value > 0}
+
+
+def mean_loss(releases: OrbitReleases, n_features: int) -> float:
+    """Proved bound on the mean of max <A, H> - <A, H>, for top eigenvalue 1 of H (docs/privacy/orbit_bounds.md).
+
+    Directions drawn one after the other lose at most the sum of their losses: the top eigenvalue of what the first j
+    leave of A is at least eigenvalue j + 1 of A. Where a real part is kept, the bound is that of the real part and not
+    of its top eigenvectors.
+    """
+    d, k, is_complex = n_features, releases.rank, releases.is_complex
+    if not releases.is_joint:
+        rate = releases.draws.rate([1.0])
+        return sum(expected_score_loss(d - j, [1.0], rate, is_complex=is_complex) for j in range(k))
+    # Levels that are released later differ almost surely; the rate is least for equal ones.
+    levels = np.linspace(1.0, 1.0 / k, k) if releases.levels is None else releases.levels / releases.levels[0]
+    return expected_score_loss(d, levels[levels > 0], releases.draws.rate([1.0] * k), is_complex=is_complex)
+
+
+def _entry_scale(lattice: SymmetricLattice) -> float:
+    """Root mean square of an entry off the diagonal."""
+    return lattice.scale * (math.sqrt(2.0) if lattice.field is Field.COMPLEX else 1.0)

@@ -1,0 +1,225 @@
+"""Private low-rank approximation of sum x x^*, with eigenvalues that are public or released.
+
+Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to |x - c| <= row_norm.
+Release    A + Gaussian noise (delta > 0) or two-sided Wishart noise (delta = 0); or, with mechanism="exponential",
+           Algorithm 1: H with the public eigenvalues and density exp(rate <A, H>), or
+           Algorithm 2: the top eigenvalues of A with Laplace noise, then H with those.
+Post       the top eigenvectors, with the public eigenvalues or with those that were found.
+Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorems 5 and 6.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
+from hushrank.base import Param
+from hushrank.estimators.second_moment.estimator import SecondMomentEstimator, SecondMomentReleases, Spectrum
+from hushrank.estimators.second_moment.orbit_draw import OrbitSample
+from hushrank.exceptions import InvalidParameter
+from hushrank.linalg.spectral import gram_of_columns, top_eigenpairs
+from hushrank.parameters import DEFAULT_N_MAX, check_vector
+from hushrank.privacy.guarantee import Budget
+
+
+class PrivateLowRank(SecondMomentEstimator):
+    """Low-rank approximation of the sum of x x^* over private rows.
+
+    It fits rows and never a ready matrix: only rows have a bound on what one person can change.
+
+    Parameters
+    ----------
+    rank : int or None, default None
+        Rank of the approximation; None takes the number of `eigenvalues`.
+    eigenvalues : vector or None, default None
+        Public eigenvalues of the approximation, >= 0, chosen without looking at the data: the result is the matrix with
+        these eigenvalues that fits the data. None releases eigenvalues as well.
+    row_norm : float
+        Public bound on the norm of a row after centering; longer rows are shortened to it. Choose it without
+        looking at the data: it has no default because a bound read off the data would leak.
+    epsilon : float
+        Privacy budget, > 0.
+    delta : float, default 0.0
+        0 asks for pure privacy; more allows Gaussian noise, which is smaller.
+    share : float or None, default None
+        Part of the budget for the eigenvalues where mechanism="exponential" releases them, and only there; the rest is
+        for directions. None takes one half.
+    center : None, vector or "private", default None
+        What is subtracted from every row: nothing, a public real vector, or a mean that is estimated privately with
+        10 % of the budget.
+    center_norm : float or None, default None
+        With center="private", the public bound on the norm of a row before centering; None takes `row_norm`.
+    mechanism : "auto", "gaussian", "wishart" or "exponential", default "auto"
+        "auto" takes Gaussian noise if delta > 0 and two-sided Wishart noise if delta = 0. "exponential" draws the
+        result itself (delta = 0, idealized numerics); docs/guide/orbit.md says where it is better: for one direction
+        of a weak signal, and for complex rows. No choice looks at the data.
+    field : "real" or "complex", default "real"
+        Of the result; "complex" takes complex rows as well.
+    strategy : "auto", "joint" or "sequential", default "auto"
+        How the exponential mechanism draws several directions: all at once, or one after the other with a part of
+        epsilon each. "joint" is more accurate; "auto" takes it where the slowest data take minutes, which is where the
+        number of directions times the cube of the number of columns is at most 10^9.
+    neighbors : "replace" or "add_remove", default "replace"
+        Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case a private
+        center needs a noisy number of rows, for 2 % of the budget.
+    n_max : int, default 2**26
+        Public bound on the number of rows.
+    ledger : account of a ledger, optional
+        Charged with the planned event before any noise is drawn, e.g. ``Ledger("budget.db")["patients"]``.
+    random_state : int or None, default None
+        None draws keys from the operating system. A seed makes the model repeatable and therefore not releasable:
+        `privacy_` says so.
+    engine : LocalEngine or None, default None
+        Where sums over rows are computed; None uses all cores. The result has the same bits for any engine.
+    verbose : int, default 0
+        On stderr: 1 shows what share is done and the time left, 2 the numbers of rows as well, which are not private.
+
+    Attributes
+    ----------
+    matrix_ : ndarray of shape (n_features, n_features)
+        The approximation of sum (x - c)(x - c)^*: positive semidefinite, of rank at most `rank`.
+    eigenvalues_ : ndarray of shape (rank,)
+        Those of `matrix_`, in falling order; the public ones if they were given.
+    components_ : ndarray of shape (rank, n_features)
+        Their eigenvectors as rows v (as columns, v^T); zero where an eigenvalue is.
+    noisy_eigenvalues_ : ndarray of shape (rank,)
+        With mechanism="exponential" and private eigenvalues only: what the Laplace mechanism released, clipped at 0.
+        Those of `matrix_` have a smaller sum where it comes from the real part of a complex draw.
+    center_ : ndarray of shape (n_features,)
+        What was subtracted.
+    privacy_ : Guarantee
+        What this fit promises; print it.
+    n_features_in_, feature_names_in_ : the columns of the data
+
+    See Also
+    --------
+    PrivateCovariance : the mean instead of the sum.
+
+    References
+    ----------
+    Mangoubi, Wu, Kale, Thakurta, Vishnoi, "Private Matrix Approximation and Geometry of Unitary Orbits", COLT 2022.
+
+    Examples
+    --------
+    >>> from hushrank.evaluation.synthetic import load_digits
+    >>> model = PrivateLowRank(5, row_norm=64.0, epsilon=1.0).fit(load_digits())
+    >>> model.matrix_.shape, model.eigenvalues_.shape, model.components_.shape
+    ((64, 64), (5,), (5, 64))
+
+    The direction of largest variance, drawn by the exponential mechanism:
+
+    >>> model = PrivateLowRank(eigenvalues=[1.0], row_norm=64.0, epsilon=1.0, mechanism="exponential")
+    >>> model.fit(load_digits()).eigenvalues_
+    array([1.])
+    """
+
+    _params: ClassVar[Mapping[str, Param]] = {
+        "rank": Param(int, minimum=1, optional=True),
+        "eigenvalues": Param(np.ndarray, optional=True),
+        "share": Param(float, above=0, below=1, optional=True),
+        **SecondMomentEstimator._params,
+    }
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        *,
+        eigenvalues: Any = None,
+        row_norm: float,
+        epsilon: float,
+        delta: float = 0.0,
+        share: float | None = None,
+        center: Any = None,
+        center_norm: float | None = None,
+        mechanism: str = "auto",
+        field: str = "real",
+        strategy: str = "auto",
+        neighbors: str = "replace",
+        n_max: int = DEFAULT_N_MAX,
+        ledger: Any = None,
+        random_state: int | None = None,
+        engine: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.eigenvalues = eigenvalues
+        self.row_norm = row_norm
+        self.epsilon = epsilon
+        self.delta = delta
+        self.share = share
+        self.center = center
+        self.center_norm = center_norm
+        self.mechanism = mechanism
+        self.field = field
+        self.strategy = strategy
+        self.neighbors = neighbors
+        self.n_max = n_max
+        self.ledger = ledger
+        self.random_state = random_state
+        self.engine = engine
+        self.verbose = verbose
+
+    @property
+    def _learns(self) -> dict[str, Attribute]:
+        rank = "rank" if self.eigenvalues is None else len(self.eigenvalues)
+        values = Attribute(float, (rank,), minimum=0)
+        noisy = {"noisy_eigenvalues_": values} if self._is_exponential and self.eigenvalues is None else {}
+        return {
+            "matrix_": Attribute(number_kind(self._is_complex), (COLUMNS, COLUMNS)),
+            "eigenvalues_": values,
+            "components_": Attribute(number_kind(self._is_complex), (rank, COLUMNS)),
+            **noisy,
+            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+        }
+
+    @property
+    def _needs_count(self) -> bool:
+        return False
+
+    def _spectrum(self, n_features: int) -> Spectrum:
+        levels = self._public_levels()
+        if levels is not None:
+            return Spectrum(len(levels), levels=levels)
+        assert self.rank is not None  # checked by `_plan`
+        return Spectrum(self.rank, share=Fraction(1, 2) if self.share is None else Fraction(float(self.share)))
+
+    def _public_levels(self) -> Any:
+        return None if self.eigenvalues is None else np.sort(np.asarray(self.eigenvalues, np.float64))[::-1]
+
+    def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
+        owner = type(self).__name__
+        if self.eigenvalues is not None:
+            levels = check_vector(self.eigenvalues, "eigenvalues", owner)
+            if not 1 <= len(levels) <= n_features or levels.min() < 0 or levels.max() == 0:
+                requirement = f"1 to {n_features} numbers >= 0, not all of them 0"
+                raise InvalidParameter(owner, "eigenvalues", requirement, self.eigenvalues)
+            if self.rank not in (None, len(levels)):
+                raise InvalidParameter(owner, "rank", f"None or {len(levels)}, as many as eigenvalues", self.rank)
+        elif self.rank is None or self.rank > n_features:
+            requirement = f"an integer from 1 to {n_features}, the number of columns, where eigenvalues is None"
+            raise InvalidParameter(owner, "rank", requirement, self.rank)
+        if self.share is not None and not (self._is_exponential and self.eigenvalues is None):
+            requirement = "None unless mechanism='exponential' releases eigenvalues, which it serves"
+            raise InvalidParameter(owner, "share", requirement, self.share)
+        return super()._plan(budget, n_features)
+
+    def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
+        released = self._release(releases, noise, total)  # bound and release
+        levels, sample = self._public_levels(), released.matrix  # post-process
+        if isinstance(sample, OrbitSample):
+            values, components = sample.values, sample.vectors
+        else:
+            values, components = top_eigenpairs(sample, self._spectrum(len(sample)).rank)
+        values = np.maximum(values, 0.0) if levels is None else levels
+        components = np.where(values[:, np.newaxis] > 0, components, 0.0)
+        learned = {
+            "matrix_": gram_of_columns((components * np.sqrt(values)[:, np.newaxis]).T),
+            "eigenvalues_": values,
+            "components_": components,
+            "center_": released.center,
+        }
+        if isinstance(sample, OrbitSample) and levels is None:
+            learned["noisy_eigenvalues_"] = sample.levels
+        return learned

@@ -1,0 +1,73 @@
+"""Sums over rows: kernels that map a block to lattice integers, one for every release of a second moment.
+
+Each row is bounded and rounded alone, before the sum; totals are exact. Kernels return integer arrays, the last of
+which is the tally of rows: all, not finite, shortened.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hushrank.linalg.integer_sums import integer_gram, integer_gram_complex, integer_sum, integer_sum_l1, new_tally
+from hushrank.linalg.spectral import Matrix
+from hushrank.privacy.mechanisms.exponential import ScoreLattice
+from hushrank.privacy.mechanisms.fields import Field
+from hushrank.privacy.mechanisms.gram import GramLattice
+from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice
+
+_LOW_BITS = 24
+_LOW_MASK = (1 << _LOW_BITS) - 1
+
+
+def sum_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
+    """Sum of the rows."""
+    tally = new_tally()
+    if isinstance(lattice, GaussianLattice):
+        return integer_sum(block, lattice, tally=tally), tally
+    return integer_sum_l1(block, lattice.norm_bound, lattice.l1_bound, tally=tally), tally
+
+
+def sum_complex_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
+    """Sum of complex rows as real ones of twice the length, real parts before imaginary parts."""
+    return sum_rows(np.hstack([np.real(block), np.imag(block)]), lattice)
+
+
+def sum_products(block: Any, state: tuple[Any, GramLattice | ScoreLattice]) -> tuple[Any, ...]:
+    """Gram matrix of the centered rows; for the complex field its real part and its imaginary part."""
+    center, lattice = state
+    tally = new_tally()
+    if center is not None:
+        with np.errstate(all="ignore"):  # values are never an error: what overflows becomes a row of zeros
+            block = np.subtract(block, center, dtype=np.result_type(block, center, np.float64))
+    if lattice.field is Field.REAL:
+        return integer_gram(block, lattice.row_norm, lattice.squared_bound, tally=tally), tally
+    return *integer_gram_complex(block, lattice.row_norm, lattice.squared_bound, tally=tally), tally
+
+
+def sum_wide_products(block: Any, state: tuple[Any, ScoreLattice]) -> tuple[Any, ...]:
+    """The same in two words for every entry: high words, then low words.
+
+    A total of one word wraps modulo 2^64, which additive noise allows and a score does not. Two words hold 2^51 rows.
+    """
+    *parts, tally = sum_products(block, state)
+    return (*(part >> _LOW_BITS for part in parts), *(part & _LOW_MASK for part in parts), tally)
+
+
+def join_words(words: tuple[Any, ...], lattice: ScoreLattice) -> Matrix:
+    """The matrix in the squared units of the data, from the totals of `sum_wide_products` without the tally."""
+    half = len(words) // 2
+    parts = []
+    for high, low in zip(words[:half], words[half:], strict=True):
+        carried = high + (low >> _LOW_BITS)  # the same pair for any split of the rows into blocks
+        parts.append((carried * 2.0**_LOW_BITS + (low & _LOW_MASK)) * lattice.step)
+    joined: Matrix = parts[0] if half == 1 else parts[0] + 1j * parts[1]
+    return joined
+
+
+def shorten(vector: Matrix, bound: float) -> Matrix:
+    """The vector, or the multiple of it that has norm `bound` if it is longer."""
+    largest = float(np.abs(vector).max())
+    if largest == 0.0:
+        return vector
+    norm = float(np.linalg.norm(vector / largest))  # times largest; the product may overflow, this does not
+    return vector * min(1.0, bound / largest / norm)

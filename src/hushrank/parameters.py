@@ -1,0 +1,166 @@
+"""Parameter tables and checks of single values, with one shape of error (`hushrank.exceptions.InvalidParameter`)."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from hushrank.exceptions import InvalidParameter
+
+DEFAULT_N_MAX = 1 << 26
+"""Public bound on the number of people where nobody stated another one."""
+
+
+def check_real(
+    value: Any,
+    name: str,
+    owner: str,
+    *,
+    above: float | None = None,
+    minimum: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return `value` as a finite float inside the stated limits, or raise InvalidParameter."""
+    stated = ((">", above), (">=", minimum), ("<", below))
+    limits = " and ".join(f"{sign} {limit:g}" for sign, limit in stated if limit is not None)
+    requirement = f"a finite float {limits}".strip()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidParameter(owner, name, requirement, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    inside = (
+        math.isfinite(number)
+        and (above is None or number > above)
+        and (minimum is None or number >= minimum)
+        and (below is None or number < below)
+    )
+    if not inside:
+        raise InvalidParameter(owner, name, requirement, value)
+    return number
+
+
+def check_integer(value: Any, name: str, owner: str, *, minimum: int, maximum: int | None = None) -> int:
+    """Return `value` as an int inside [minimum, maximum], or raise InvalidParameter."""
+    upper = "" if maximum is None else f" and <= {maximum}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidParameter(owner, name, f"an integer >= {minimum}{upper}", value)
+    number = int(value)
+    if number < minimum or (maximum is not None and number > maximum):
+        raise InvalidParameter(owner, name, f"an integer >= {minimum}{upper}", value)
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One line of a parameter table.
+
+    Parameters
+    ----------
+    kind : type or None
+        `float` (finite), `int`, `bool`, `numpy.ndarray` (a finite vector, any sequence of numbers), or any other
+        class or runtime-checkable protocol. None if only `words` are accepted.
+    above, minimum, below, maximum : float, optional
+        Limits of a number: > above, >= minimum, < below, <= maximum (integers only).
+    words : tuple of str
+        Strings that are accepted as well.
+    optional : bool
+        Whether None is accepted as well.
+    description : str
+        What an instance of another class is called in the error.
+    later : bool
+        Whether the parameter was added after the first model files: at its default it is not written, so that older
+        versions still read the file.
+
+    Examples
+    --------
+    >>> Param(float, above=0).check(-1, "row_norm", "PrivatePCA")
+    Traceback (most recent call last):
+    hushrank.exceptions.InvalidParameter: row_norm of PrivatePCA must be a finite float > 0; got -1.
+    >>> Param(float, above=0, words=("private",)).check("no", "center_norm", "PrivatePCA")
+    Traceback (most recent call last):
+    hushrank.exceptions.InvalidParameter: center_norm of PrivatePCA must be a finite float > 0 or 'private'; got 'no'.
+    """
+
+    kind: type | None = None
+    above: float | None = None
+    minimum: float | None = None
+    below: float | None = None
+    maximum: int | None = None
+    words: tuple[str, ...] = ()
+    optional: bool = False
+    description: str = ""
+    later: bool = False
+
+    def check(self, value: Any, name: str, owner: str) -> None:
+        """Raise InvalidParameter unless `value` is what this line asks for."""
+        if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
+            return
+        try:
+            self._check_kind(value, name, owner)
+        except InvalidParameter as error:
+            others = [*(repr(word) for word in self.words), *(["None"] if self.optional else [])]
+            requirement = " or ".join([error.requirement, *others] if error.requirement else others)
+            raise InvalidParameter(owner, name, requirement, value) from None
+
+    def to_json(self, value: Any) -> Any:
+        """A value that passed `check` as JSON holds it."""
+        if value is None or isinstance(value, str):
+            return value
+        if self.kind is np.ndarray:
+            return np.asarray(value, np.float64).tolist()
+        return self.kind(value) if self.kind in (float, int, bool) else value
+
+    def from_json(self, saved: Any) -> Any:
+        """A value from what `to_json` gave."""
+        return saved
+
+    def wrong_values(self) -> Iterator[Any]:
+        """Values that must be refused, made from the line itself: other types, and numbers outside the limits."""
+        yield from (object(), "no such word", [["nested"]], complex(1, 1))
+        if not self.optional:
+            yield None
+        if self.kind is float:
+            yield from (math.nan, math.inf, True)
+        if self.kind is int:
+            yield from (1.5, True)
+        if self.kind is np.ndarray:
+            yield from ([[1.0, 2.0]], [1.0, math.nan], ["a", "b"])
+        if self.kind is not None:
+            yield self.kind  # a class where one of its instances belongs
+        step = 1 if self.kind is int else 1e-9
+        outside = {"above": 0, "minimum": -step, "below": 0, "maximum": step}
+        yield from (limit + shift for key, shift in outside.items() if (limit := getattr(self, key)) is not None)
+
+    def _check_kind(self, value: Any, name: str, owner: str) -> None:
+        if self.kind is float:
+            check_real(value, name, owner, above=self.above, minimum=self.minimum, below=self.below)
+        elif self.kind is int:
+            lowest = math.ceil(self.minimum) if self.minimum is not None else -(2**63)
+            check_integer(value, name, owner, minimum=lowest, maximum=self.maximum)
+        elif self.kind is np.ndarray:
+            check_vector(value, name, owner)
+        elif self.kind is None or isinstance(value, type) or not isinstance(value, self.kind):
+            described = self.description or (f"a {self.kind.__name__}" if self.kind else "")
+            raise InvalidParameter(owner, name, described, value)
+
+
+def check_vector(value: Any, name: str, owner: str) -> np.ndarray:
+    """`value` as a finite float64 vector, or InvalidParameter."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        array = np.empty((), object)
+    if array.dtype.kind not in "biuf" or array.ndim != 1 or not np.isfinite(array.astype(np.float64)).all():
+        raise InvalidParameter(owner, name, "a vector of finite real numbers", value)
+    return array.astype(np.float64)
+
+
+def check_parameters(table: Mapping[str, Param], values: Mapping[str, Any], owner: str) -> None:
+    """Check every value against its line of the table, in the order of the table."""
+    for name, line in table.items():
+        line.check(values[name], name, owner)

@@ -1,0 +1,203 @@
+"""The conformance suite over all estimators, scikit-learn's own checks beside it, and proof that the suite can fail."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hushrank.checks.suite import CHECKS, conformance_checks
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.estimators.second_moment.low_rank import PrivateLowRank
+from hushrank.estimators.second_moment.pca import PrivatePCA
+
+X = np.random.default_rng(1).standard_normal((37, 5))
+PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
+RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
+
+# A new estimator adds its line here.
+ESTIMATORS = [
+    PrivatePCA(2, **PURE),
+    PrivatePCA(2, **APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0),
+    PrivateCovariance(**APPROXIMATE, center=[0.5] * 5, rank=3),
+    PrivateCovariance(**PURE, neighbors="add_remove", center="private"),
+    PrivatePCA(1, **PURE, mechanism="exponential"),
+    PrivatePCA(2, **PURE, mechanism="exponential", neighbors="add_remove", field="complex", center="private"),
+    PrivatePCA(2, **APPROXIMATE, field="complex", center="private"),
+    PrivateCovariance(**PURE, mechanism="exponential"),
+    PrivateCovariance(**PURE, mechanism="exponential", strategy="sequential", rank=2, field="complex"),
+    PrivateLowRank(2, **PURE),
+    PrivateLowRank(**APPROXIMATE, eigenvalues=[1.0, 2.0], neighbors="add_remove", field="complex"),
+    PrivateLowRank(**PURE, eigenvalues=[2.0, 1.0, 0.0], mechanism="exponential", strategy="joint"),
+    PrivateLowRank(2, **PURE, mechanism="exponential", neighbors="add_remove", share=0.25, center="private"),
+    PrivateCompletion(2, **RATINGS),
+    PrivateCompletion(2, **{**RATINGS, "epsilon": 20.0}, offsets=False, neighbors="add_remove"),
+    PrivateCompletion(2, **RATINGS, feedback="implicit"),
+    PrivateCompletion(2, **RATINGS, method="als"),
+    PrivateCompletion(2, **RATINGS, method="factored_gradient"),
+]
+
+CASES = [
+    pytest.param(check, id=f"{type(estimator).__name__}-{i}-{name}")
+    for i, estimator in enumerate(ESTIMATORS)
+    for name, check in conformance_checks(estimator, X)
+]
+
+
+@pytest.mark.parametrize("check", CASES)
+def test_estimators_conform(check):
+    check()
+
+
+EXPECTED_FAILURES = {
+    "check_dtype_object": "object columns are refused: they can hold strings, and no value may raise after the charge"
+}
+
+
+@parametrize_with_checks(
+    [
+        PrivatePCA(1, **PURE),
+        PrivateCovariance(**APPROXIMATE),
+        PrivateLowRank(1, **PURE),
+        PrivatePCA(1, **PURE, mechanism="exponential"),
+    ],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+# Estimators that break one promise each; the check of that promise must notice.
+
+LEARNED = PrivatePCA(2, **PURE)._learns
+
+
+class EditsParameter(PrivatePCA):
+    def fit(self, X, y=None):
+        self.row_norm = float(np.float64(self.row_norm) + 0.0)
+        return super().fit(X)
+
+
+class WritesToData(PrivatePCA):
+    def fit(self, X, y=None):
+        super().fit(X)
+        X[0, 0] = 0.0
+        return self
+
+
+class KeepsScores(PrivatePCA):
+    _learns = (*LEARNED, "scores_")
+
+    def _fit(self, rows, releases, noise, total):
+        learned = super()._fit(rows, releases, noise, total)
+        return {**learned, "scores_": np.vstack(list(rows.blocks())) @ learned["components_"].T}
+
+
+class KeepsRowsElsewhere(PrivatePCA):
+    def _fit(self, rows, releases, noise, total):
+        self._cache = {"rows": [np.vstack([np.empty((0, rows.n_features)), *rows.blocks()])]}
+        return super()._fit(rows, releases, noise, total)
+
+
+class KeepsTheExactCount(PrivatePCA):
+    def _fit(self, rows, releases, noise, total):
+        return {**super()._fit(rows, releases, noise, total), "n_": sum(len(block) for block in rows.blocks())}
+
+
+class KeepsExactSums(PrivatePCA):
+    _learns = (*LEARNED, "sums_")
+
+    def _fit(self, rows, releases, noise, total):
+        learned = super()._fit(rows, releases, noise, total)
+        return {**learned, "sums_": sum(block.sum(axis=0) for block in rows.blocks())}
+
+
+class ReadsFirst(PrivatePCA):
+    def _check_rows(self, rows, releases):
+        super()._check_rows(rows, releases)
+        if not np.isfinite(sum(block.sum() for block in rows.blocks())):
+            raise ValueError("not finite")
+
+
+class ChargesNothing(PrivatePCA):
+    def fit(self, X, y=None):
+        ledger, self.ledger = self.ledger, None
+        try:
+            return super().fit(X)
+        finally:
+            self.ledger = ledger
+
+
+class ForgetsATableLine(PrivatePCA):
+    _params: ClassVar = {name: line for name, line in PrivatePCA._params.items() if name != "n_max"}
+
+
+class PlansAnotherEvent(PrivatePCA):
+    def plan(self, shape):
+        return PrivatePCA(self.n_components, row_norm=1.0, epsilon=0.5).plan(shape)
+
+
+class FixedNoise(PrivatePCA):
+    def _fit(self, rows, releases, noise, total):
+        seeded = PrivatePCA(2, **PURE, random_state=7).fit(np.vstack(list(rows.blocks())))
+        super()._fit(rows, releases, noise, total)
+        return {name: getattr(seeded, name) for name in self._learns}
+
+
+class SortsByBlock(PrivatePCA):
+    _learns = (*LEARNED, "first_")
+
+    def _fit(self, rows, releases, noise, total):
+        first = next(iter(rows.blocks()))[0]
+        return {**super()._fit(rows, releases, noise, total), "first_": first}
+
+
+class HidesTheGuarantee(PrivatePCA):
+    def __repr__(self, N_CHAR_MAX=700):
+        return "HidesTheGuarantee()"
+
+
+class KeepsStaleAttributes(PrivatePCA):
+    def _learn(self, learned):
+        for name, value in learned.items():
+            setattr(self, name, value)
+
+
+class RefusesNaN(PrivatePCA):
+    def _fit(self, rows, releases, noise, total):
+        if any(np.isnan(block).any() for block in rows.blocks()):
+            raise ValueError("NaN")
+        return super()._fit(rows, releases, noise, total)
+
+
+PLANTED = [
+    ("check_fit_changes_no_parameter", EditsParameter),
+    ("check_fit_leaves_the_data_alone", WritesToData),
+    ("check_no_attribute_is_about_single_rows", KeepsScores),
+    ("check_no_attribute_is_about_single_rows", KeepsRowsElsewhere),
+    ("check_what_depends_on_the_data_carries_noise", KeepsTheExactCount),
+    ("check_what_depends_on_the_data_carries_noise", KeepsExactSums),
+    ("check_an_empty_budget_refuses_before_the_data_are_read", ReadsFirst),
+    ("check_two_fits_charge_twice", ChargesNothing),
+    ("check_parameter_table", ForgetsATableLine),
+    ("check_executed_events_are_the_planned_ones", PlansAnotherEvent),
+    ("check_seeds", FixedNoise),
+    ("check_same_bits_in_any_order", SortsByBlock),
+    ("check_repr_shows_the_guarantee", HidesTheGuarantee),
+    ("check_a_second_fit_forgets_the_first", KeepsStaleAttributes),
+    ("check_values_never_raise", RefusesNaN),
+]
+
+
+@pytest.mark.parametrize(("name", "broken"), PLANTED)
+def test_a_broken_promise_is_noticed(name, broken):
+    check = next(check for check in CHECKS if check.__name__ == name)
+    check(PrivatePCA(2, **PURE), X.copy())
+    with pytest.raises((AssertionError, ValueError)):
+        check(broken(2, **PURE), X.copy())
+
+
+def test_every_check_says_what_it_checks():
+    assert {check.__name__ for check in CHECKS} > {name for name, _ in PLANTED}
+    assert all(check.__doc__ for check in CHECKS)

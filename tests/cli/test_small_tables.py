@@ -1,0 +1,81 @@
+"""Catalogues and own ratings from files: types of ids, lenient cells, and one line for what cannot be read."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushrank.cli.small_tables import read_catalogue, read_own_ratings
+from hushrank.exceptions import InvalidParameter
+
+
+def write(path, text):
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("item\n3\n1\n-2\n", [3, 1, -2]),
+        ("id\n3\n1\n", [3, 1]),
+        ("title,item\na,3\nb,1\n", [3, 1]),
+        ("item\n3\nx1\n", ["3", "x1"]),
+        ("item\n007\n8\n", ["007", "8"]),  # shown as they are written
+        ("item\n9223372036854775808\n1\n", [9223372036854775808, 1]),
+        ("item\n18446744073709551616\n1\n", ["18446744073709551616", "1"]),
+        ('item,note\n5,"one\n7,two\n"\n\n9,x\n', [5, 9]),
+        ("\ufeffitem\r\n tea \r\n\r\njam\r\n", ["tea", "jam"]),
+        ('item\n"a,b"\n', ["a,b"]),
+    ],
+)
+def test_ids_of_a_csv_catalogue(tmp_path, text, expected):
+    assert read_catalogue(write(tmp_path / "items.csv", text)).to_pylist() == expected
+
+
+def test_ids_of_a_parquet_catalogue_have_their_type(tmp_path):
+    path = tmp_path / "items.parquet"
+    pq.write_table(pa.table({"item": pa.array([2, 5], pa.int32()), "title": ["a", "b"]}), path)
+    assert read_catalogue(path).to_pylist() == [2, 5]
+    pq.write_table(pa.table({"any": ["2", "5"]}), path)
+    assert read_catalogue(path).to_pylist() == ["2", "5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("none.csv", None, "an existing file ending in .parquet, .pq or .csv"),
+        ("items.txt", "item\n1\n", "an existing file ending in"),
+        ("items.csv", "a,b\n1,2\n", "a table with the column item, or with one column"),
+        ("items.csv", "item\n1\n1\n", "different ids"),
+        ("items.csv", "item\n", "at least one id"),
+        ("items.csv", "", "a CSV file with a header line"),
+        ("items.csv", "1\n2\n", "a header line of names"),
+        ("items.csv", "item\n007\n7\n", "different ids"),
+        ("items.csv", "item,b\n1\n", "a CSV file whose records have 2 fields, as its header"),
+        ("items.parquet", "item\n1\n", "a readable Parquet file"),
+    ],
+)
+def test_catalogues_that_cannot_be(tmp_path, name, text, message):
+    path = tmp_path / name
+    if text is not None:
+        write(path, text)
+    with pytest.raises(InvalidParameter, match=message):
+        read_catalogue(path)
+
+
+def test_own_ratings_of_a_csv_file(tmp_path):
+    path = write(tmp_path / "mine.csv", "rating,item,note,user\n5, 3 ,x,ann\nbad,x7,,bob\n,,,\n")
+    table = read_own_ratings(path, pa.int64())
+    assert table["user"].to_pylist() == ["ann", "bob", ""]
+    assert table["item"].to_pylist() == [3, None, None]
+    assert np.array_equal(table["rating"].to_numpy(), [5.0, np.nan, np.nan], equal_nan=True)
+    assert "note" not in table.column_names
+    assert read_own_ratings(path, pa.large_string())["item"].to_pylist() == ["3", "x7", ""]
+    assert read_own_ratings(write(path, "item\n4\n"), pa.int64()).column_names == ["item"]
+
+
+def test_own_ratings_of_a_parquet_file(tmp_path):
+    path = tmp_path / "mine.pq"
+    pq.write_table(pa.table({"item": [3, 4], "rating": [5, 1]}), path)
+    assert read_own_ratings(path, pa.int64()).to_pydict() == {"item": [3, 4], "rating": [5, 1]}

@@ -1,0 +1,147 @@
+"""Private covariance: the limit without noise, identities and refusals. Bounds and noise: test_second_moment."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.evaluation.synthetic import power_law_rows
+from hushrank.exceptions import InvalidParameter
+
+TERMS = {"row_norm": 1.0, "epsilon": 1.0}
+
+
+# 2. Limit
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+def test_a_huge_budget_gives_the_non_private_second_moment(delta):
+    X = power_law_rows(500, 6, seed=3)
+    model = PrivateCovariance(row_norm=1.0, epsilon=1e9, delta=delta).fit(X)
+    true = X.T @ X / 500  # rounding moves an entry of a row by at most half a step of 2^-18
+    assert model.released_ == pytest.approx(true, abs=2e-5)
+    assert model.covariance_ == pytest.approx(true, abs=2e-5)
+    assert model.eigenvalues_ == pytest.approx(np.linalg.eigvalsh(true)[::-1], abs=2e-5)
+
+
+# 3. Planted data
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_error_is_near_the_forecast_and_not_zero(delta):
+    X = power_law_rows(5000, 30, seed=7)
+    model = PrivateCovariance(**TERMS, delta=delta)
+    forecast = model.plan(X.shape).forecast["spectral error of the covariance"]
+    errors = [np.linalg.norm(model.fit(X).released_ - X.T @ X / 5000, 2) for _ in range(10)]
+    # A draw varies by 8 % (Wishart) or 6 % (GOE) around 0.95 forecasts at d = 30; the mean of ten by less than 3 %.
+    assert 0.7 * forecast < np.mean(errors) < 1.2 * forecast
+
+
+# 4. Identities
+
+
+def test_the_matrix_is_the_projection_of_the_release():
+    model = PrivateCovariance(row_norm=1.0, epsilon=0.5, random_state=1).fit(power_law_rows(100, 8, seed=1))
+    assert np.array_equal(model.covariance_, model.covariance_.T)
+    assert np.array_equal(model.released_, model.released_.T)
+    values, vectors = np.linalg.eigh(model.released_)
+    assert values[0] < 0  # so much noise that the projection has work to do
+    assert model.covariance_ == pytest.approx((vectors * np.maximum(values, 0)) @ vectors.T, abs=1e-12)
+    assert model.eigenvalues_ == pytest.approx(np.maximum(values, 0)[::-1], abs=1e-12)
+
+
+def test_rank_keeps_the_largest_eigenvalues():
+    X = power_law_rows(100, 8, seed=1)
+    whole = PrivateCovariance(**TERMS, random_state=3).fit(X)
+    low = PrivateCovariance(**TERMS, random_state=3, rank=2).fit(X)
+    assert low.eigenvalues_ == pytest.approx(whole.eigenvalues_[:2], abs=1e-12)
+    assert np.linalg.matrix_rank(low.covariance_, tol=1e-9) == 2
+    assert np.array_equal(low.released_, whole.released_)
+
+
+def test_pca_sees_the_same_release():
+    X = power_law_rows(100, 8, seed=1)
+    covariance = PrivateCovariance(**TERMS, random_state=3).fit(X)
+    pca = PrivatePCA(8, **TERMS, random_state=3).fit(X)
+    assert pca.explained_variance_ == pytest.approx(covariance.eigenvalues_, abs=1e-12)
+
+
+def test_totals_do_not_depend_on_the_scale_of_the_data():
+    X = power_law_rows(100, 4, seed=1)
+    for scale in (2.0**-40, 2.0**40):  # powers of two change no digit
+        one, other = (PrivateCovariance(row_norm=s, epsilon=1.0, random_state=1).fit(s * X) for s in (1.0, scale))
+        assert np.array_equal(one.released_ * scale**2, other.released_)
+
+
+# 5. Refusals
+
+
+@pytest.mark.parametrize("rank", [9, 0, 1.5, -1])
+def test_impossible_ranks_are_refused(rank):
+    with pytest.raises(InvalidParameter, match=r"^rank of PrivateCovariance must be "):
+        PrivateCovariance(**TERMS, rank=rank).fit(np.eye(8))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.zeros(3), np.zeros((2, 2, 2)), [["a", "b"]], np.array([[object()]]), np.zeros((3, 0)), np.eye(2) * 1j, None, 5],
+    ids=lambda X: str(np.shape(X)),
+)
+def test_what_is_not_a_table_of_numbers_is_refused(X):
+    with pytest.raises(InvalidParameter, match=r"^X of PrivateCovariance must be "):
+        PrivateCovariance(**TERMS).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (
+            {"row_norm": 8e149, "epsilon": 1.0},
+            "row_norm of PrivateCovariance must be a bound whose lattice fits float64",
+        ),
+        ({"row_norm": 1.0, "epsilon": 1e-13}, "epsilon of PrivateCovariance must be .* epsilon above 1e-12; got 1e-13"),
+        (
+            {"row_norm": 1.0, "epsilon": 1.0, "center": "private", "center_norm": 1e305},
+            "center_norm of PrivateCovariance",
+        ),
+    ],
+)
+def test_numbers_that_no_lattice_can_hold_are_refused_by_the_name_the_user_knows(terms, message):
+    with pytest.raises(InvalidParameter, match=message):
+        PrivateCovariance(**terms).plan((10, 3))
+
+
+def test_bounds_beyond_float64_are_refused_before_anything_happens():
+    with pytest.raises(InvalidParameter, match="row_norm"):
+        PrivateCovariance(row_norm=1e200, epsilon=1.0).fit(np.eye(2))
+    assert math.isfinite(PrivateCovariance(row_norm=1e100, epsilon=1.0).fit(np.eye(2)).covariance_[0, 0])
+
+
+# 6. The exponential mechanism
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize("rank", [None, 2])
+@pytest.mark.parametrize("strategy", ["joint", "sequential"])
+def test_drawn_matrices_come_near_the_covariance(field, rank, strategy):
+    X = np.random.default_rng(5).standard_normal((500, 4)) * [0.4, 0.3, 0.2, 0.1]
+    model = PrivateCovariance(
+        row_norm=2.0, epsilon=1e11, rank=rank, mechanism="exponential", field=field, strategy=strategy
+    ).fit(X)
+    true = X.T @ X / 500
+    values = np.linalg.eigvalsh(true)[::-1]
+    expected = 0.0 if rank is None else values[2]
+    assert np.linalg.norm(true - model.covariance_, 2) == pytest.approx(expected, abs=1e-4)
+    assert model.eigenvalues_ == pytest.approx(values[:rank], abs=1e-4)
+    assert model.released_ == pytest.approx(model.covariance_, abs=1e-4)
+
+
+def test_half_of_the_budget_buys_the_eigenvalues_and_the_count_its_share():
+    model = PrivateCovariance(row_norm=1.0, epsilon=1.0, rank=2, mechanism="exponential", neighbors="add_remove")
+    epsilons = [step.event.epsilon for step in model.plan((100, 5)).steps]
+    assert epsilons == pytest.approx([0.02, 0.49, 0.49])
+    fitted = model.fit(np.eye(5))
+    assert fitted.covariance_.shape == (5, 5) and fitted.n_ >= 1
+    assert np.linalg.eigvalsh(fitted.covariance_).min() > -1e-9

@@ -1,0 +1,140 @@
+"""Seeded fits of every estimator and method, and what their releases are: integers, or integers times a lattice unit.
+
+The data are made by integer arithmetic alone, so that they are the same everywhere.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import hushrank as hr
+from hushrank.privacy import mechanisms
+
+SEED = 12
+
+
+def rows(n_samples=60, n_features=4):
+    """Numbers between -1 and 1 in multiples of 1/64, with a direction that stands out."""
+    i, j = np.arange(n_samples)[:, None], np.arange(n_features)
+    return ((i * i * (j + 3) + 7 * i * j + j) % 129 - 64) / 64 + (i % 5 - 2) / 4
+
+
+def complex_rows():
+    """Complex numbers of the same kind."""
+    return rows() + 1j * rows()[::-1]
+
+
+def ratings(n_users=400, n_items=40):
+    """A sparse matrix of ratings 1 to 5, two or more of each user, with popular items and kinds of users."""
+    i, j = np.arange(n_users)[:, None], np.arange(n_items)
+    is_rated = (i * 31 + j * j * 17 + i * j * 7) % (3 + j // 4) == 0
+    is_rated[:, :2] = True
+    given = 1 + ((i % 3) * (j % 4) + (i * 5 + j * 11) % 3) % 5
+    return scipy.sparse.csr_array(np.where(is_rated, given, 0).astype(np.float64))
+
+
+def _rows_model(name: str, **parameters: Any) -> Callable[[], Any]:
+    is_complex = parameters.get("field") == "complex"
+    terms = {"row_norm": 1.5, "epsilon": 1.0, "random_state": SEED, **parameters}
+    return lambda: getattr(hr, name)(**terms).fit(complex_rows() if is_complex else rows())
+
+
+def _ratings_model(**parameters: Any) -> Callable[[], Any]:
+    terms = {"rank": 3, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, "rating_range": (1, 5), **parameters}
+    return lambda: hr.PrivateCompletion(**terms).fit(ratings())
+
+
+_PRIVATE_CENTER = {"center": "private", "center_norm": 2.0}
+_EXPONENTIAL = {"mechanism": "exponential", "field": "complex"}
+
+FITS: dict[str, Callable[[], Any]] = {
+    "pca, Gaussian": _rows_model("PrivatePCA", n_components=2, delta=1e-6),
+    "pca, Wishart": _rows_model("PrivatePCA", n_components=2),
+    "pca, private center": _rows_model("PrivatePCA", n_components=2, delta=1e-6, **_PRIVATE_CENTER),
+    "pca, pure private center": _rows_model("PrivatePCA", n_components=2, **_PRIVATE_CENTER),
+    "pca, add_remove": _rows_model("PrivatePCA", n_components=2, delta=1e-6, neighbors="add_remove"),
+    "pca, pure add_remove": _rows_model("PrivatePCA", n_components=2, neighbors="add_remove", **_PRIVATE_CENTER),
+    "pca, public center": _rows_model("PrivatePCA", n_components=2, delta=1e-6, center=[0.25, 0.5, 0.0, -0.25]),
+    "pca, complex": _rows_model("PrivatePCA", n_components=2, delta=1e-6, field="complex", **_PRIVATE_CENTER),
+    "pca, exponential": _rows_model("PrivatePCA", n_components=1, **_EXPONENTIAL),
+    "covariance, Gaussian": _rows_model("PrivateCovariance", delta=1e-6, rank=2),
+    "covariance, Wishart": _rows_model("PrivateCovariance", neighbors="add_remove"),
+    "covariance, complex": _rows_model("PrivateCovariance", delta=1e-6, field="complex"),
+    "covariance, exponential": _rows_model("PrivateCovariance", rank=2, **_EXPONENTIAL),
+    "low rank, Gaussian": _rows_model("PrivateLowRank", rank=2, delta=1e-6),
+    "low rank, Wishart": _rows_model("PrivateLowRank", eigenvalues=[2.0, 1.0]),
+    "low rank, exponential": _rows_model("PrivateLowRank", rank=2, share=0.25, **_EXPONENTIAL),
+    "completion, spectral": _ratings_model(),
+    "completion, spectral, add_remove": _ratings_model(neighbors="add_remove"),
+    "completion, spectral, many factors": _ratings_model(epsilon=60.0),
+    "completion, spectral, no offsets": _ratings_model(offsets=False),
+    "completion, spectral, no offsets, much budget": _ratings_model(offsets=False, epsilon=60.0),
+    "completion, spectral, implicit": _ratings_model(feedback="implicit", rating_range=None),
+    "completion, als": _ratings_model(method="als"),
+    "completion, als, add_remove, no offsets": _ratings_model(method="als", neighbors="add_remove", offsets=False),
+    "completion, als, implicit": _ratings_model(method="als", feedback="implicit", rating_range=None),
+    "completion, als, tail": lambda: _ratings_model(
+        method=hr.AlternatingLeastSquares(sweeps=2, bounding="tail", max_ratings=5)
+    )(),
+    "completion, factored gradient": _ratings_model(method="factored_gradient"),
+    "completion, factored gradient, no offsets": _ratings_model(
+        method="factored_gradient", offsets=False, neighbors="add_remove"
+    ),
+}
+
+
+@contextmanager
+def recorded_releases(*, with_sums: bool = False):
+    """A list to which every release of an integer sum adds its name and a digest of what left the mechanism.
+
+    What the exponential mechanism draws goes through LAPACK; with `with_sums` the exact sums it draws from are added.
+    """
+    found: list[tuple[str, str]] = []
+    release_functions = dict(_release_functions())
+    replaced = []
+    if with_sums:
+        replaced.append((hr.LocalEngine, "total", hr.LocalEngine.total))
+        hr.LocalEngine.total = _recording(hr.LocalEngine.total, found)
+    for module in [module for name, module in sys.modules.items() if name.startswith("hushrank.")]:
+        for name, value in list(vars(module).items()):
+            if getattr(value, "__name__", None) in release_functions and callable(value):
+                setattr(module, name, _recording(value, found))
+                replaced.append((module, name, value))
+    try:
+        yield found
+    finally:
+        for module, name, value in replaced:
+            setattr(module, name, value)
+
+
+def _release_functions():
+    for info in iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
+        for name, value in vars(import_module(info.name)).items():
+            if name.startswith("release_") and value.__module__ == info.name:
+                yield name, value
+
+
+def _recording(release, found):
+    @wraps(release)
+    def record(*arguments, **options):
+        released = release(*arguments, **options)
+        found.append((release.__name__, digest(released)))
+        return released
+
+    return record
+
+
+def digest(released: Any) -> str:
+    """Of all bits, but for the sign of zero."""
+    if isinstance(released, tuple):
+        return " ".join(map(digest, released))
+    array = np.ascontiguousarray(np.asarray(released) + 0)
+    return hashlib.sha256(f"{array.dtype} {array.shape} ".encode() + array.tobytes()).hexdigest()[:24]
