@@ -64,8 +64,8 @@ bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmar
 bench-scale: $(VENV)/.installed  ## Private recommenders of up to 1e8 ratings; takes 20 GB of disk and some time
 	$(BIN)/python benchmarks/bench_scale.py
 
-figures: $(VENV)/.installed  ## Draw docs/images from benchmarks/results.json
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[report]'
+figures: $(VENV)/.installed  ## Draw docs/images, its charts from benchmarks/results.json
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[figures]'
 	$(BIN)/python benchmarks/figures.py
 
 docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs

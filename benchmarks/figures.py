@@ -1,6 +1,7 @@
-"""Draw the figures of the guide from benchmarks/results.json into docs/images; needs `pip install 'hushrank[report]'`.
+"""Draw the figures of the guide into docs/images; needs `pip install 'hushrank[figures]'`.
 
-The files have the same bytes for the same numbers and the same matplotlib: no date, no random names.
+Charts come from benchmarks/results.json, the picture of joint privacy is that of the reports. The files have the same
+bytes for the same numbers and the same matplotlib: no date, no random names.
 """
 
 import sys
@@ -13,6 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hushrank.report.picture import joint_privacy_file
 from recorded import load
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -174,6 +176,7 @@ def main() -> None:
     if missing:
         sys.exit(f"benchmarks/results.json has no {' and no '.join(missing)}: run make bench first")
     IMAGES.mkdir(parents=True, exist_ok=True)
+    (IMAGES / "joint_privacy.svg").write_text(joint_privacy_file())
     with mpl.rc_context(STYLE):
         for draw, source in FIGURES.items():
             figure, name = draw(recorded[source]), draw.__name__

@@ -7,6 +7,7 @@ import bench_scale
 from measure import RESULTS, versions
 
 NAMES = (
+    "bench_start",
     "bench_noise",
     "bench_wishart",
     "bench_lattice",

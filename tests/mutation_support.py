@@ -86,7 +86,7 @@ def _change_members(files, name, rng):
     elif way == 5:
         members[one] = rng.bytes(int(rng.integers(300)))
     elif way == 6:
-        header["version"] = _pick(rng, [1, 2, 3, 0, -1, None, "1", 10**30])
+        header["version"] = _pick(rng, [1, 2, 3, 4, 0, -1, None, "1", 10**30])
     else:
         return _deepen(header, members, rng)
     return put_together(header, members)

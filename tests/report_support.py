@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"br", "meta"}
+VOID = {"meta"}
 
 
 class Document(HTMLParser):

@@ -1,4 +1,4 @@
-"""What `fit`, `plan`, `save` and `load` do, and in which order; test_checks holds every estimator to it."""
+"""What every release does: plan, charge, execute as planned, save and load; the conformance suite holds all to it."""
 
 from fractions import Fraction
 
@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from hushrank.archive.container import read_archive, write_archive
-from hushrank.base import NotFitted
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.second_moment.pca import PrivatePCA
-from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError, PlanBroken
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError, NotFitted, PlanBroken
 from hushrank.privacy.ledger import Ledger
 
 X = np.random.default_rng(0).standard_normal((30, 4))
@@ -44,47 +43,20 @@ def test_a_model_whose_parameters_were_changed_is_not_saved(tmp_path):
     model.set_params(mechanism="exponential").save(tmp_path / "model")
 
 
-def test_the_ledger_is_charged_with_the_whole_plan_before_data_are_summed():
-    recorder = Recorder()
-    model = pca(ledger=recorder, engine=recorder, center="private").fit(X)
-    charge, *rest = recorder.calls
-    assert charge[:2] == ("charge", model.plan(X.shape).event) and charge[3:] == ("replace", "row", "PrivatePCA")
-    assert rest == ["total", "total"] and recorder.options == {"verbose": 0, "label": "PrivatePCA"}
-    model.fit(X)
-    keys = [call[2] for call in recorder.calls if call[0] == "charge"]
-    assert len(set(keys)) == 2  # another fit is another release
-
-
-def test_a_crash_after_the_charge_loses_budget_and_leaves_the_old_model(tmp_path):
-    class Broken(Recorder):
-        def total(self, *arguments, **options):
-            raise OSError("disk gone")
-
-    with Ledger(tmp_path / "budget.db") as ledger:
-        ledger.create("data", epsilon=3.0, neighbors="replace", unit="row")
-        model = pca(ledger=ledger["data"]).fit(X)
-        before = model.components_
-        model.engine = Broken()
-        with pytest.raises(OSError, match="disk gone"):
-            model.fit(X)
-        assert ledger["data"].left().epsilon == 1.0
-        assert model.components_ is before
-
-
 def test_an_estimator_that_leaves_its_plan_releases_nothing():
     class Careless(PrivatePCA):
-        def _fit(self, rows, releases, noise, total):
-            super()._fit(rows, releases, noise, total)
-            return super()._fit(rows, releases, noise, total)
+        def _fit(self, source, releases, noise, total):
+            super()._fit(source, releases, noise, total)
+            return super()._fit(source, releases, noise, total)
 
     class Greedy(PrivatePCA):
-        def _fit(self, rows, releases, noise, total):
+        def _fit(self, source, releases, noise, total):
             twice = PrivatePCA(2, row_norm=1.0, epsilon=2.0)
-            return super()._fit(rows, twice._plan(twice._check_parameters(), rows.n_features), noise, total)
+            return super()._fit(source, twice._plan(twice._check_parameters(), source.sizes), noise, total)
 
     class Talkative(PrivatePCA):
-        def _fit(self, rows, releases, noise, total):
-            return {**super()._fit(rows, releases, noise, total), "more": 1}
+        def _fit(self, source, releases, noise, total):
+            return {**super()._fit(source, releases, noise, total), "more": 1}
 
     for broken, message in (
         (Careless, "Careless planned .* and executed"),
@@ -142,22 +114,20 @@ def test_numbers_of_any_kind_work_and_are_saved(tmp_path):
         assert np.array_equal(loaded.components_, model.components_)
 
 
+def test_plans_take_sizes_by_name_or_as_a_shape():
+    by_name = pca().plan(n_samples=30, n_features=4)
+    assert by_name == pca().plan((30, 4)) and by_name.forecast != pca().plan((300, 4)).forecast
+    for sizes in ({"n_samples": 30}, {"n_samples": 30, "n_features": 4, "n_users": 3}, {"n_samples": 1.5}):
+        with pytest.raises(InvalidParameter, match=r"(n_features|n_users|n_samples) of PrivatePCA must be"):
+            pca().plan(**sizes)
+    with pytest.raises(InvalidParameter, match=r"shape of PrivatePCA must be a tuple \(n_samples, n_features\)"):
+        pca().plan((30, 4), n_samples=30)
+
+
 @pytest.mark.parametrize("shape", [None, 4, (4,), (0, 4), (4, 0), (4.5, 2), [4, 2]])
 def test_plans_need_a_shape(shape):
     with pytest.raises(InvalidParameter, match=r"(shape|n_samples|n_features) of PrivatePCA must be"):
         pca().plan(shape)
-
-
-def test_names_of_columns_are_kept_and_those_of_rows_are_not(tmp_path):
-    table = pd.DataFrame(X, columns=list("abcd"), index=[f"patient {i}" for i in range(30)])
-    model = pca().fit(table)
-    assert model.feature_names_in_.tolist() == list("abcd") and model.n_features_in_ == 4
-    model.save(tmp_path / "model")
-    assert b"patient" not in (tmp_path / "model").read_bytes()
-    loaded = PrivatePCA.load(tmp_path / "model")
-    assert loaded.feature_names_in_.tolist() == list("abcd") and loaded.feature_names_in_.dtype == object
-    assert loaded.transform(table).shape == (30, 2)
-    assert not hasattr(model.fit(X), "feature_names_in_")
 
 
 def test_models_are_saved_only_after_a_fit(tmp_path):
@@ -201,23 +171,3 @@ def test_a_loaded_model_remembers_that_it_must_not_be_released(tmp_path):
     loaded = PrivatePCA.load(tmp_path / "model")
     assert loaded.random_state is None and loaded.privacy_.reproducible
     assert "MUST NOT BE RELEASED" in repr(loaded)
-
-
-@pytest.mark.parametrize("source", ["csv", "parquet", "npy", "folder", "function"])
-def test_fit_reads_files_and_streams_like_arrays(tmp_path, source):
-    table = pd.DataFrame(X, columns=list("abcd"))
-    data = tmp_path / f"rows.{source}"
-    if source == "csv":
-        table.to_csv(data, index=False)
-    elif source == "parquet":
-        table.to_parquet(data)
-    elif source == "npy":
-        np.save(data, X)
-    elif source == "folder":
-        data.mkdir()
-        table[:11].to_parquet(data / "1.parquet")
-        table[11:].to_parquet(data / "2.parquet")
-    else:
-        data = lambda: iter([X[:3], X[3:]])  # noqa: E731
-    expected = pca(random_state=5, center="private").fit(X)
-    assert np.array_equal(pca(random_state=5, center="private").fit(data).components_, expected.components_)

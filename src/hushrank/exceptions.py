@@ -72,6 +72,10 @@ class LedgerError(HushrankError):
     """
 
 
+class NotFitted(HushrankError):
+    """A result was asked for before anything was released."""
+
+
 class ModelFileError(HushrankError):
     """A file is not a hushrank model, is damaged, or was written by a newer version; nothing was loaded."""
 

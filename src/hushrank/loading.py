@@ -1,20 +1,12 @@
-"""Reading saved models of any class."""
+"""Reading saved models of any class of the registry."""
 
-from importlib import import_module
 from os import PathLike
 from typing import Any
 
 from hushrank.archive.container import read_archive
 from hushrank.archive.models import restore_model
 from hushrank.exceptions import ModelFileError
-
-# Class -> module. A file names its class; nothing but these is ever imported on its behalf.
-MODELS = {
-    "PrivateCompletion": "hushrank.estimators.completion.estimator",
-    "PrivateCovariance": "hushrank.estimators.second_moment.covariance",
-    "PrivateLowRank": "hushrank.estimators.second_moment.low_rank",
-    "PrivatePCA": "hushrank.estimators.second_moment.pca",
-}
+from hushrank.registry import RELEASES, find
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -35,6 +27,6 @@ def load(path: str | PathLike[str]) -> Any:
     """
     content, columns = read_archive(path)
     name = content.get("class")
-    if not isinstance(name, str) or name not in MODELS:
-        raise ModelFileError(f"{path} holds a model of class {name!r:.60}, which is not one of {', '.join(MODELS)}.")
-    return restore_model(getattr(import_module(MODELS[name]), name), path, content, columns)
+    if not isinstance(name, str) or name not in RELEASES:
+        raise ModelFileError(f"{path} holds a model of class {name!r:.60}, which is not one of {', '.join(RELEASES)}.")
+    return restore_model(find(name), path, content, columns)

@@ -75,6 +75,14 @@ class Param:
     later : bool
         Whether the parameter was added after the first model files: at its default it is not written, so that older
         versions still read the file.
+    default : object
+        Default of the constructor; `...` for a parameter that must be given.
+    help : str
+        What the command line says about it: one sentence, and what the default means where it is None.
+    option : str or None
+        Name of its option on the command line, if that is another; None for a parameter that has no option.
+    metavars : tuple of str
+        Names of the values of an option that takes several.
 
     Examples
     --------
@@ -95,6 +103,10 @@ class Param:
     optional: bool = False
     description: str = ""
     later: bool = False
+    default: Any = ...
+    help: str = ""
+    option: str | None = ""
+    metavars: tuple[str, ...] = ()
 
     def check(self, value: Any, name: str, owner: str) -> None:
         """Raise InvalidParameter unless `value` is what this line asks for."""

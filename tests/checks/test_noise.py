@@ -9,6 +9,7 @@ from scipy import stats
 
 from hushrank.checks import noise
 from hushrank.checks.noise import check_noise_has_its_planned_scale, check_one_person_is_hidden
+from hushrank.checks.samples import RatingSample, RowSample
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment import estimator as second_moment
 from hushrank.estimators.second_moment import orbit_draw
@@ -23,6 +24,11 @@ from hushrank.privacy.probes import NoiseProbe
 X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
+ROWS = RowSample(X)
+
+
+def sample_for(estimator):
+    return RatingSample(X) if isinstance(estimator, PrivateCompletion) else ROWS
 
 
 # Releases with a factor in their noise: the truth, plus so much of what an honest release adds to it.
@@ -114,15 +120,15 @@ IMPLICIT = PrivateCompletion(2, **RATINGS, feedback="implicit")
 )
 def test_a_millionth_of_the_noise_hides_nobody(estimator, release):
     with pytest.raises(AssertionError, match=r"one person shows in 4\d of 48 models"):
-        check_one_person_is_hidden(with_noise(estimator, release, 1e-6), X)
+        check_one_person_is_hidden(with_noise(estimator, release, 1e-6), sample_for(estimator))
 
 
 class AddsAMillionthOfTheSums(PrivatePCA):
     to: ClassVar[str]
 
-    def _fit(self, rows, releases, noise, total):
-        learned = super()._fit(rows, releases, noise, total)
-        sums = sum(np.nan_to_num(np.clip(block, -1.0, 1.0)).sum(axis=0) for block in rows.blocks())
+    def _fit(self, source, releases, noise, total):
+        learned = super()._fit(source, releases, noise, total)
+        sums = sum(np.nan_to_num(np.clip(block, -1.0, 1.0)).sum(axis=0) for block in source.blocks())
         return {**learned, self.to: learned[self.to] + 1e-6 * sums}
 
 
@@ -137,21 +143,21 @@ class AddsToANoisyNumber(AddsAMillionthOfTheSums):
 def test_a_millionth_of_an_exact_sum_shows_beside_noise_but_not_under_it():
     """Under noise it is as good as private, but for digits below the noise that no single number singles out."""
     with pytest.raises(AssertionError, match="one person shows"):
-        check_one_person_is_hidden(AddsToAConstant(2, **PURE), X)
-    check_one_person_is_hidden(AddsToANoisyNumber(2, **PURE), X)
+        check_one_person_is_hidden(AddsToAConstant(2, **PURE), ROWS)
+    check_one_person_is_hidden(AddsToANoisyNumber(2, **PURE), ROWS)
 
 
 def test_the_budget_is_small_where_the_estimator_allows_it():
     class NeedsMuch(PrivatePCA):
-        def _plan(self, budget, n_features):
+        def _plan(self, budget, sizes):
             if budget.epsilon < 1.0:
                 raise InvalidParameter("NeedsMuch", "epsilon", "at least 1", budget.epsilon)
-            return super()._plan(budget, n_features)
+            return super()._plan(budget, sizes)
 
-    assert noise._with_small_epsilon(PrivatePCA(2, **PURE), X.shape).epsilon == 0.2
-    assert noise._with_small_epsilon(PrivatePCA(2, row_norm=1.0, epsilon=0.1), X.shape).epsilon == 0.1
-    assert noise._with_small_epsilon(NeedsMuch(2, **PURE), X.shape).epsilon == 1.0
-    check_one_person_is_hidden(NeedsMuch(2, **PURE), X)
+    assert noise._with_small_epsilon(PrivatePCA(2, **PURE), ROWS).epsilon == 0.2
+    assert noise._with_small_epsilon(PrivatePCA(2, row_norm=1.0, epsilon=0.1), ROWS).epsilon == 0.1
+    assert noise._with_small_epsilon(NeedsMuch(2, **PURE), ROWS).epsilon == 1.0
+    check_one_person_is_hidden(NeedsMuch(2, **PURE), ROWS)
 
 
 def test_what_always_tells_refutes_a_budget_of_half():
@@ -199,16 +205,16 @@ def test_noise_of_another_scale_is_noticed(estimator, release, factors):
     for factor in factors:
         size = "less" if factor < 1 else "more"
         with pytest.raises(AssertionError, match=f"^({name}): {size} noise than planned"):
-            check_noise_has_its_planned_scale(with_noise(estimator, release, factor), X)
+            check_noise_has_its_planned_scale(with_noise(estimator, release, factor), sample_for(estimator))
 
 
 def test_an_estimator_that_says_nothing_about_its_noise_is_reported():
     class SaysNothing(PrivatePCA):
-        def _noise_probe(self, releases, n_features):
+        def _noise_probe(self, releases, sizes):
             return None
 
     with pytest.warns(UserWarning, match="SaysNothing has no _noise_probe: the scale of its noise was not checked"):
-        check_noise_has_its_planned_scale(SaysNothing(2, **PURE), X)
+        check_noise_has_its_planned_scale(SaysNothing(2, **PURE), ROWS)
 
 
 class Told(PrivatePCA):
@@ -216,7 +222,7 @@ class Told(PrivatePCA):
 
     told: ClassVar[Any] = ()
 
-    def _noise_probe(self, releases, n_features):
+    def _noise_probe(self, releases, sizes):
         levels = iter(self.told)
         return NoiseProbe(X, lambda model: {"a release": next(levels), "another": 0.5}, len(self.told))
 
@@ -237,6 +243,6 @@ def test_limits_stand_where_the_false_alarm_puts_them(monkeypatch, levels, messa
     assert stats.norm.isf(1e-9 / 2 / 2) + 0.5 == pytest.approx(6.72, abs=0.01)
     monkeypatch.setattr(Told, "told", levels)
     if message is None:
-        return check_noise_has_its_planned_scale(Told(2, **PURE), X)
+        return check_noise_has_its_planned_scale(Told(2, **PURE), ROWS)
     with pytest.raises(AssertionError, match=message):
-        check_noise_has_its_planned_scale(Told(2, **PURE), X)
+        check_noise_has_its_planned_scale(Told(2, **PURE), ROWS)

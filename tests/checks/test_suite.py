@@ -1,11 +1,13 @@
 """The conformance suite over all estimators, scikit-learn's own checks beside it, and proof that the suite can fail."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from hushrank.checks.samples import RatingSample, RowSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
@@ -16,7 +18,8 @@ X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 
-# A new estimator adds its line here.
+# A new estimator adds its lines here, and its kind of data if that is not rows.
+SAMPLES = {PrivateCompletion: RatingSample}
 ESTIMATORS = [
     PrivatePCA(2, **PURE),
     PrivatePCA(2, **APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0),
@@ -41,7 +44,7 @@ ESTIMATORS = [
 CASES = [
     pytest.param(check, id=f"{type(estimator).__name__}-{i}-{name}")
     for i, estimator in enumerate(ESTIMATORS)
-    for name, check in conformance_checks(estimator, X)
+    for name, check in conformance_checks(estimator, SAMPLES.get(type(estimator), RowSample)(X))
 ]
 
 
@@ -89,34 +92,34 @@ class WritesToData(PrivatePCA):
 class KeepsScores(PrivatePCA):
     _learns = (*LEARNED, "scores_")
 
-    def _fit(self, rows, releases, noise, total):
-        learned = super()._fit(rows, releases, noise, total)
-        return {**learned, "scores_": np.vstack(list(rows.blocks())) @ learned["components_"].T}
+    def _fit(self, source, releases, noise, total):
+        learned = super()._fit(source, releases, noise, total)
+        return {**learned, "scores_": np.vstack(list(source.blocks())) @ learned["components_"].T}
 
 
 class KeepsRowsElsewhere(PrivatePCA):
-    def _fit(self, rows, releases, noise, total):
-        self._cache = {"rows": [np.vstack([np.empty((0, rows.n_features)), *rows.blocks()])]}
-        return super()._fit(rows, releases, noise, total)
+    def _fit(self, source, releases, noise, total):
+        self._cache = {"rows": [np.vstack([np.empty((0, source.n_features)), *source.blocks()])]}
+        return super()._fit(source, releases, noise, total)
 
 
 class KeepsTheExactCount(PrivatePCA):
-    def _fit(self, rows, releases, noise, total):
-        return {**super()._fit(rows, releases, noise, total), "n_": sum(len(block) for block in rows.blocks())}
+    def _fit(self, source, releases, noise, total):
+        return {**super()._fit(source, releases, noise, total), "n_": sum(len(block) for block in source.blocks())}
 
 
 class KeepsExactSums(PrivatePCA):
     _learns = (*LEARNED, "sums_")
 
-    def _fit(self, rows, releases, noise, total):
-        learned = super()._fit(rows, releases, noise, total)
-        return {**learned, "sums_": sum(block.sum(axis=0) for block in rows.blocks())}
+    def _fit(self, source, releases, noise, total):
+        learned = super()._fit(source, releases, noise, total)
+        return {**learned, "sums_": sum(block.sum(axis=0) for block in source.blocks())}
 
 
 class ReadsFirst(PrivatePCA):
-    def _check_rows(self, rows, releases):
-        super()._check_rows(rows, releases)
-        if not np.isfinite(sum(block.sum() for block in rows.blocks())):
+    def _check_source(self, source, releases):
+        super()._check_source(source, releases)
+        if not np.isfinite(sum(block.sum() for block in source.blocks())):
             raise ValueError("not finite")
 
 
@@ -132,25 +135,34 @@ class ChargesNothing(PrivatePCA):
 class ForgetsATableLine(PrivatePCA):
     _params: ClassVar = {name: line for name, line in PrivatePCA._params.items() if name != "n_max"}
 
+    def __init__(self, n_components, *, row_norm, epsilon, delta=0.0, n_max=2**26, **others):
+        PrivatePCA.__init__(self, n_components, row_norm=row_norm, epsilon=epsilon, delta=delta, n_max=n_max, **others)
+
+
+class HasAnotherDefault(PrivatePCA):
+    _params: ClassVar = {**PrivatePCA._params, "mechanism": replace(PrivatePCA._params["mechanism"], default="wishart")}
+
+    __init__ = PrivatePCA.__init__
+
 
 class PlansAnotherEvent(PrivatePCA):
-    def plan(self, shape):
-        return PrivatePCA(self.n_components, row_norm=1.0, epsilon=0.5).plan(shape)
+    def plan(self, shape=None, **sizes):
+        return PrivatePCA(self.n_components, row_norm=1.0, epsilon=0.5).plan(shape, **sizes)
 
 
 class FixedNoise(PrivatePCA):
-    def _fit(self, rows, releases, noise, total):
-        seeded = PrivatePCA(2, **PURE, random_state=7).fit(np.vstack(list(rows.blocks())))
-        super()._fit(rows, releases, noise, total)
+    def _fit(self, source, releases, noise, total):
+        seeded = PrivatePCA(2, **PURE, random_state=7).fit(np.vstack(list(source.blocks())))
+        super()._fit(source, releases, noise, total)
         return {name: getattr(seeded, name) for name in self._learns}
 
 
 class SortsByBlock(PrivatePCA):
     _learns = (*LEARNED, "first_")
 
-    def _fit(self, rows, releases, noise, total):
-        first = next(iter(rows.blocks()))[0]
-        return {**super()._fit(rows, releases, noise, total), "first_": first}
+    def _fit(self, source, releases, noise, total):
+        first = next(iter(source.blocks()))[0]
+        return {**super()._fit(source, releases, noise, total), "first_": first}
 
 
 class HidesTheGuarantee(PrivatePCA):
@@ -159,16 +171,16 @@ class HidesTheGuarantee(PrivatePCA):
 
 
 class KeepsStaleAttributes(PrivatePCA):
-    def _learn(self, learned):
+    def _keep(self, learned):
         for name, value in learned.items():
             setattr(self, name, value)
 
 
 class RefusesNaN(PrivatePCA):
-    def _fit(self, rows, releases, noise, total):
-        if any(np.isnan(block).any() for block in rows.blocks()):
+    def _fit(self, source, releases, noise, total):
+        if any(np.isnan(block).any() for block in source.blocks()):
             raise ValueError("NaN")
-        return super()._fit(rows, releases, noise, total)
+        return super()._fit(source, releases, noise, total)
 
 
 PLANTED = [
@@ -181,6 +193,7 @@ PLANTED = [
     ("check_an_empty_budget_refuses_before_the_data_are_read", ReadsFirst),
     ("check_two_fits_charge_twice", ChargesNothing),
     ("check_parameter_table", ForgetsATableLine),
+    ("check_parameter_table", HasAnotherDefault),
     ("check_executed_events_are_the_planned_ones", PlansAnotherEvent),
     ("check_seeds", FixedNoise),
     ("check_same_bits_in_any_order", SortsByBlock),
@@ -193,9 +206,9 @@ PLANTED = [
 @pytest.mark.parametrize(("name", "broken"), PLANTED)
 def test_a_broken_promise_is_noticed(name, broken):
     check = next(check for check in CHECKS if check.__name__ == name)
-    check(PrivatePCA(2, **PURE), X.copy())
+    check(PrivatePCA(2, **PURE), RowSample(X.copy()))
     with pytest.raises((AssertionError, ValueError)):
-        check(broken(2, **PURE), X.copy())
+        check(broken(2, **PURE), RowSample(X.copy()))
 
 
 def test_every_check_says_what_it_checks():

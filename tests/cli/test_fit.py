@@ -4,6 +4,7 @@ import json
 import logging
 from types import SimpleNamespace
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +13,12 @@ from click.testing import CliRunner
 import hushrank
 from hushrank.cli import fit, pca
 from hushrank.cli.fit import to_json
+from hushrank.cli.main import load
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError
 from hushrank.privacy.ledger import Ledger
+from hushrank.registry import COMMANDS, find
+from option_support import Reached, defaults_in, misplaced_options, required_words, with_options, written
 
 X = np.random.default_rng(0).standard_normal((50, 3))
 BASIC = "--components 2 --row-norm 2 --epsilon 1"
@@ -129,3 +133,45 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
         else:
             assert isinstance(result.exception, kind) and message in str(result.exception)
         assert len(ledger["rows"].history()) == 1 and not (folder / "model").exists()
+
+
+RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
+CHOOSING = {"INPUT": {"--columns"}, "RATINGS": set()}
+
+
+def misplaced(command, name):
+    (argument,) = (param for param in command.params if param.param_type_name == "argument")
+    return misplaced_options(command, [find(name).parameter_table()], RUNNING | CHOOSING[argument.metavar])
+
+
+@pytest.mark.parametrize(("line", "name"), COMMANDS.items())
+def test_options_are_those_of_the_tables(line, name):
+    command = load(line)
+    assert command.name == line and misplaced(command, name) == set()
+    planted = click.Command(line, params=[*command.params, click.Option(["--gap"], type=float)])
+    assert misplaced(planted, name) == {"--gap"}
+    planted = click.Command(line, params=[param for param in command.params if param.name != "neighbors"])
+    assert misplaced(planted, name) == {"--neighbors"}
+
+
+@pytest.mark.parametrize(("line", "name"), COMMANDS.items())
+def test_every_parameter_reaches_the_estimator(line, name, folder, monkeypatch):
+    def stop(self, X):
+        raise Reached(self.get_params(deep=False))
+
+    monkeypatch.setattr(find(name), "fit", stop)
+    table, command = find(name).parameter_table(), load(line)
+    needed = ["rows.csv", *required_words(table), "--json"]
+    found = CliRunner().invoke(command, needed).exception.values
+    assert {key: found[key] for key in defaults_in(table)} == defaults_in(table)
+    for key, of_table in with_options(table).items():
+        for words, value in written(key, of_table):
+            assert CliRunner().invoke(command, [*needed, *words]).exception.values[key] == value
+    found = CliRunner().invoke(command, [*needed, "--seed", "4", "--threads", "1"]).exception.values
+    assert found["random_state"] == 4 and found["engine"].threads == 1 and found["ledger"] is None
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_help_says_where_the_cost_is_shown(line):
+    shown = CliRunner().invoke(load(line), ["--help"]).output
+    assert f"What it will cost, before any data are read: hushrank plan {line} --help" in shown

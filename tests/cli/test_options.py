@@ -1,17 +1,116 @@
-"""Shared options: the center, and plans in two forms."""
-
-import json
+"""Options from parameter tables: how each kind of line is written, read and shown."""
 
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from hushrank.cli.options import COMPLETION_OPTIONS, SECOND_MOMENT_OPTIONS, Items, Vector, options, print_plan
-from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.base import PrivateRelease
+from hushrank.cli.options import (
+    BUDGET_OPTIONS,
+    Items,
+    Vector,
+    options,
+    parameter_options,
+    size_options,
+    table_options,
+)
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.planning import plan_gram
+from hushrank.parameters import Param
+from hushrank.registry import COMMANDS, planner
+from option_support import Reached, option_of, options_in, required_words, with_options, written
+
+TABLE = {
+    "length": Param(float, above=0, help="How long."),
+    "n_sides": Param(int, minimum=3, default=4, option="sides", help="How many sides."),
+    "is_open": Param(bool, default=True, option="open", help="Whether it is open."),
+    "color": Param(words=("red", "blue"), default="red", help="Which color."),
+    "middle": Param(np.ndarray, words=("any",), optional=True, default=None, help="Where."),
+    "corner": Param(np.ndarray, optional=True, default=None, metavars=("X", "Y"), help="Which corner."),
+    "ledger": Param(dict, default=None, option=None),
+}
+
+
+def made_by(decorator):
+    @click.command()
+    @decorator
+    def command(**values):
+        raise Reached(values)
+
+    return command
+
+
+def values_from(decorator, words):
+    result = CliRunner().invoke(made_by(decorator), words)
+    assert isinstance(result.exception, Reached), result.output
+    return result.exception.values
+
+
+def test_values_arrive_by_the_names_of_parameters_and_others_have_their_defaults():
+    words = ["--length", "2", "--sides", "5", "--no-open", "--color", "blue", "--middle", "1,2", "--corner", "3", "-4"]
+    expected = {"length": 2.0, "n_sides": 5, "is_open": False, "color": "blue", "middle": [1.0, 2.0]}
+    assert values_from(table_options(TABLE), words) == {**expected, "corner": (3.0, -4.0)}
+    defaults = {name: line.default for name, line in TABLE.items() if name not in ("length", "ledger")}
+    assert values_from(table_options(TABLE), ["--length", "2"]) == {"length": 2.0, **defaults}
+    assert values_from(table_options(TABLE), ["--length", "2", "--middle", "any"])["middle"] == "any"
+
+
+def test_help_shows_every_line_in_its_order():
+    shown = CliRunner().invoke(made_by(table_options(TABLE)), ["--help"], terminal_width=200).output
+    lines = [" ".join(line.split()) for line in shown.partition("Options:\n")[2].splitlines()]
+    assert lines[:-1] == [
+        "--length FLOAT How long. [required]",
+        "--sides INTEGER How many sides. [default: 4]",
+        "--open / --no-open Whether it is open. [default: open]",
+        "--color [red|blue] Which color. [default: red]",
+        "--middle VECTOR Where.",
+        "--corner X Y Which corner.",
+    ]
+
+
+@pytest.mark.parametrize("words", [[], ["--length", "x"], ["--length", "1", "--color", "green"], ["--ledger", "x"]])
+def test_what_does_not_fit_the_table_is_refused(words):
+    result = CliRunner().invoke(made_by(table_options(TABLE)), words)
+    assert result.exit_code == 2 and "Error: " in result.output
+
+
+@pytest.mark.parametrize("line", [Param(dict), Param(float, words=("any",)), Param()])
+def test_a_line_without_a_way_to_write_it_is_noticed_when_the_command_is_made(line):
+    with pytest.raises(TypeError, match=r"^thing cannot be read from a command line"):
+        table_options({"thing": line})
+
+
+def test_own_parameters_stand_before_those_of_every_release():
+    class Kite(PrivateRelease):
+        _params = {"delta": Param(float, help="Required here."), "tail": Param(int, default=1)}  # noqa: RUF012
+
+    shown = made_by(parameter_options(Kite))
+    assert [param.name for param in shown.params] == ["tail", "epsilon", "delta", "neighbors"]
+    assert {param.name for param in shown.params if param.required} == {"epsilon", "delta"}
+    assert options_in(made_by(parameter_options(Kite, without={"tail"}))) == {"--epsilon", "--delta", "--neighbors"}
+
+
+def test_the_budget_is_that_of_the_table():
+    assert values_from(BUDGET_OPTIONS, ["--epsilon", "2"]) == {"epsilon": 2.0, "delta": 0.0, "neighbors": "replace"}
+
+
+def test_sizes_are_counts_and_those_that_parameters_tell_are_not_asked_for():
+    sizes = {"n_rows": Param(int, minimum=1, option="rows"), "n_known": Param(int, minimum=1, option=None)}
+    assert values_from(size_options(sizes), ["--rows", "5"]) == {"n_rows": 5}
+    for words in ([], ["--rows", "0"], ["--rows", "1.5"]):
+        assert CliRunner().invoke(made_by(size_options(sizes)), words).exit_code == 2
+
+
+@pytest.mark.parametrize("name", COMMANDS.values())
+def test_every_option_of_every_release_says_what_it_is_and_is_read_as_its_table_says(name):
+    table = with_options(planner(name).parameter_table())
+    decorator, needed = parameter_options(planner(name)), required_words(table)
+    assert options_in(made_by(decorator)) == {option_of(key, line) for key, line in table.items()}
+    for key, line in table.items():
+        assert line.help.endswith("."), f"{key} of {name} has no help"
+        for words, value in written(key, line):
+            found = values_from(decorator, [*needed, *words])[key]
+            assert found == value and type(found) is type(value)
 
 
 def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
@@ -26,40 +125,6 @@ def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
             convert(wrong, None, None)
 
 
-def test_plans_print_for_people_and_for_machines(capsys):
-    plan = plan_gram(Budget(1.0), 1.0, 3)
-    print_plan(plan, as_json=True)
-    assert json.loads(capsys.readouterr().out) == plan.to_dict()
-    print_plan(plan, as_json=False)
-    assert capsys.readouterr().out == f"{plan}\n"
-
-
-def test_help_lists_options_in_their_order():
-    @click.command()
-    @options(click.option("--first"), click.option("--second"))
-    def command(**_):
-        """Nothing."""
-
-    assert [option.name for option in command.params] == ["first", "second"]
-
-
-@pytest.mark.parametrize(
-    ("shared", "estimator", "names"),
-    [
-        (SECOND_MOMENT_OPTIONS, PrivatePCA, ("mechanism", "field", "strategy")),
-        (COMPLETION_OPTIONS, PrivateCompletion, ("method", "feedback")),
-    ],
-)
-def test_the_choices_are_the_words_of_the_estimators(shared, estimator, names):
-    """The lists stand twice, so that --help does not have to load the estimators."""
-    decorated = shared(click.command()(lambda **_: None))
-    choices = {
-        option.name: tuple(option.type.choices) for option in decorated.params if hasattr(option.type, "choices")
-    }
-    table = estimator.parameter_table()
-    assert choices == {name: table[name].words for name in names}
-
-
 def test_items_are_a_count_or_a_file(tmp_path):
     (tmp_path / "items.csv").write_text("item\ntea\njam\n")
     convert = Items().convert
@@ -67,3 +132,8 @@ def test_items_are_a_count_or_a_file(tmp_path):
     assert convert(str(tmp_path / "items.csv"), None, None).to_pylist() == ["tea", "jam"]
     with pytest.raises(InvalidParameter, match="must be an existing file"):
         convert("1.5", None, None)
+
+
+def test_help_lists_options_in_their_order():
+    shown = made_by(options(click.option("--first"), click.option("--second")))
+    assert [option.name for option in shown.params] == ["first", "second"]

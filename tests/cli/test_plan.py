@@ -5,7 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from hushrank.cli.plan import command
+from hushrank.base import PrivateRelease
+from hushrank.cli.plan import command, plan_command, print_plan
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
@@ -13,6 +14,8 @@ from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.registry import COMMANDS, planner
+from option_support import Reached, defaults_in, misplaced_options, option_of, required_words, with_options, written
 
 PURE, APPROXIMATE = Budget(0.5, neighbors="add_remove", unit="user"), Budget(1.0, 1e-6)
 CASES = [
@@ -98,3 +101,45 @@ def test_bad_numbers_raise_the_library_error(line):
     result = CliRunner().invoke(command, line.split())
     assert isinstance(result.exception, InvalidParameter)
     assert result.output == ""
+
+
+def test_plans_print_for_people_and_for_machines(capsys):
+    plan = plan_gram(Budget(1.0), 1.0, 3)
+    print_plan(plan, as_json=True)
+    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+    print_plan(plan, as_json=False)
+    assert capsys.readouterr().out == f"{plan}\n"
+
+
+def test_help_lists_the_plan_of_every_release_and_mechanism():
+    shown = CliRunner().invoke(command, ["--help"]).output.partition("Commands:\n")[2]
+    assert [line.split()[0] for line in shown.splitlines()] == [*COMMANDS, "counts", "gram", "quantile", "vector"]
+
+
+def sizes_and_parameters(name):
+    """Tables of what a plan asks for: a parameter that is a size as well is a size."""
+    sizes, table = planner(name).size_table(), planner(name).parameter_table()
+    return sizes, {key: line for key, line in table.items() if key not in sizes}
+
+
+@pytest.mark.parametrize(("line", "name"), COMMANDS.items())
+def test_options_are_those_of_the_tables(line, name):
+    made = plan_command(line)
+    assert misplaced_options(made, sizes_and_parameters(name), ["--json"]) == set()
+
+
+@pytest.mark.parametrize(("line", "name"), COMMANDS.items())
+def test_every_size_and_parameter_reaches_the_plan(line, name, monkeypatch):
+    def stop(self, **sizes):
+        raise Reached({**self._parameters(), **sizes})
+
+    monkeypatch.setattr(PrivateRelease, "plan", stop)
+    sizes, table = sizes_and_parameters(name)
+    asked = with_options(sizes)
+    needed = [*required_words(table), *(word for key in asked for word in (option_of(key, sizes[key]), "9"))]
+    found = CliRunner().invoke(command, [line, *needed]).exception.values
+    assert {key: found[key] for key in asked} == dict.fromkeys(asked, 9)
+    assert {key: found[key] for key in defaults_in(table)} == defaults_in(table)
+    for key, of_table in with_options(table).items():
+        for words, value in written(key, of_table):
+            assert CliRunner().invoke(command, [line, *needed, *words]).exception.values[key] == value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hushrank.data.ratings.reading import read_ratings
-from hushrank.evaluation.baselines import RatingModel, fit_als, fit_em, fit_item_means
+from hushrank.evaluation.baselines import RatingModel, fit_em, fit_item_means
 from hushrank.evaluation.metrics import root_mean_squared_error
 from hushrank.evaluation.synthetic import low_rank_matrix, synthetic_ratings
 from hushrank.exceptions import InvalidParameter
@@ -51,8 +51,6 @@ def test_each_part_of_the_model_helps(split):
 def test_too_many_factors_and_iterations_do_little_harm(split):
     best = error_of(fit_em(split[0], 120, rank=2), split)
     assert error_of(fit_em(split[0], 120, rank=8, n_iterations=60), split) < 1.02 * best
-    # Least squares, which takes its estimates for certain, does overfit.
-    assert error_of(fit_als(split[0], 120, rank=8, ridge=0.05), split) > 1.1 * best
 
 
 @pytest.mark.parametrize("offset", [None, 0.3])
@@ -88,25 +86,6 @@ def test_a_matrix_without_noise_is_completed():
     assert data.error(predicted) < 1e-8 * data.truth.var()
 
 
-def test_als_solves_its_equations(split):
-    """At the end of many steps, items are the ridge solution given the users, and the users given the items."""
-    block = split[0]
-    model = fit_als(block, 120, rank=2, n_iterations=200, ridge=1.0)
-    W = np.hstack([np.ones((120, 1)), model.factors])
-    users = np.repeat(np.arange(len(block)), np.diff(block.indptr))
-    residuals = block.values - model.center - model.means[block.items]
-    Z = np.zeros((len(block), 3))
-    for i in range(len(block)):
-        own = slice(block.indptr[i], block.indptr[i + 1])
-        columns = W[block.items[own]]
-        Z[i] = np.linalg.solve(columns.T @ columns + np.eye(3), columns.T @ residuals[own])
-    left = residuals - np.einsum("ij,ij->i", W[block.items], Z[users])
-    gradient = np.bincount(block.items, left, 120) - model.means
-    assert abs(gradient).max() < 0.02  # of sums of hundreds of residuals; another ridge would leave about 0.3
-    for a in (1, 2):
-        assert abs(np.bincount(block.items, left * Z[users, a], 120) - model.factors[:, a - 1]).max() < 0.02
-
-
 def test_results_are_repeatable_and_users_without_ratings_get_item_means(split):
     block = split[0]
     first, second = fit_em(block, 120, 2, 3), fit_em(block, 120, 2, 3)
@@ -125,8 +104,8 @@ def test_large_catalogues_take_the_other_way_to_eigenvectors():
     assert data.error(predicted) < 1e-4 * data.truth.var()
 
 
-@pytest.mark.parametrize("wrong", [{"rank": -1}, {"rank": 121}, {"n_iterations": 0}, {"ridge": 0.0}])
+@pytest.mark.parametrize("wrong", [{"rank": -1}, {"rank": 121}, {"n_iterations": 0}])
 def test_refusals(split, wrong):
-    settings = {"rank": 2, "n_iterations": 1, "ridge": 1.0} | wrong
+    settings = {"rank": 2, "n_iterations": 1} | wrong
     with pytest.raises(InvalidParameter, match=next(iter(wrong))):
-        fit_als(split[0], 120, **settings)
+        fit_em(split[0], 120, **settings)

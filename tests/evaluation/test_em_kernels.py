@@ -47,18 +47,17 @@ def test_no_solution_is_zero():
     assert (Z[[0, 2, 3]] == 0.0).all()
 
 
-@pytest.mark.parametrize("has_spread", [False, True])
 @pytest.mark.parametrize("n_fixed", [0, 1])
-def test_moments(n_fixed, has_spread):
+def test_moments(n_fixed):
     columns, (indptr, items, values) = make(n_fixed)
     k, width = n_fixed + RANK, 1 + RANK
     gram, right, second = np.zeros((N_ITEMS, width, width)), np.zeros((N_ITEMS, width)), np.zeros(k)
-    targets = add_users(indptr, items, values, columns, has_spread, gram, right, second)
+    targets = add_users(indptr, items, values, columns, gram, right, second)
     expected = [np.zeros_like(gram), np.zeros_like(right), np.zeros_like(second), 0.0]
     for i in (0, 2, 3):  # the other has no ratings
         own = slice(indptr[i], indptr[i + 1])
         z, P = posterior(columns, items[own], values[own])
-        joint = np.outer(z, z) + (P if has_spread else 0.0)
+        joint = np.outer(z, z) + P
         expected[2] += np.diag(joint)
         for j, y in zip(items[own], values[own].astype(float), strict=True):
             # Moments of (1, z), then of x = (1, u) and t = y - center - offset z_0, which are linear in them.

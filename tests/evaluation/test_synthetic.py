@@ -5,21 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from hushrank.evaluation.synthetic import (
-    DIGITS_PIXEL_MAX,
-    LowRankMatrix,
-    load_digits,
-    low_rank_matrix,
-    power_law_rows,
-    synthetic_ratings,
-)
+from hushrank.evaluation.synthetic import LowRankMatrix, load_digits, low_rank_matrix, power_law_rows, synthetic_ratings
 from support import FALSE_ALARM, assert_plausible, count_p_value, normal_scale_p_value
 
 
 def test_digits():
     X = load_digits()
     assert X.shape == (1797, 64) and X.dtype == np.float64
-    assert X.min() == 0 and X.max() == DIGITS_PIXEL_MAX
+    assert X.min() == 0 and X.max() == 16
 
 
 def test_power_law_rows_have_the_stated_spectrum_and_unit_bound():
@@ -107,9 +100,8 @@ def test_ratings_as_a_table():
 # Matrices of low rank
 
 
-@pytest.mark.parametrize("clips_rows", [False, True])
-def test_low_rank_matrices(clips_rows):
-    matrix = low_rank_matrix(600, 80, 3, noise=0.25, seed=5, clips_rows=clips_rows)
+def test_low_rank_matrices():
+    matrix = low_rank_matrix(600, 80, 3, noise=0.25, seed=5)
     assert matrix.truth.shape == matrix.observed.shape == (600, 80)
     assert np.linalg.matrix_rank(matrix.truth) == 3 and np.abs(matrix.truth).max() <= 4.0
     seen = ~np.isnan(matrix.observed)
@@ -118,18 +110,15 @@ def test_low_rank_matrices(clips_rows):
     assert_plausible(normal_scale_p_value(noise, 0.5))
     for wrong in (0.7, 1.3):
         assert normal_scale_p_value(noise, wrong * 0.5) < FALSE_ALARM
-    again = low_rank_matrix(600, 80, 3, noise=0.25, seed=5, clips_rows=clips_rows)
+    again = low_rank_matrix(600, 80, 3, noise=0.25, seed=5)
     assert np.array_equal(again.truth, matrix.truth)
 
 
 def test_rows_of_the_factors_have_norm_two_at_most():
     """With rank 1 the entries are products of these norms."""
-    scaled, clipped = (low_rank_matrix(300, 200, 1, noise=0.0, seed=6, clips_rows=clips) for clips in (False, True))
-    for matrix in (scaled, clipped):
-        assert np.abs(matrix.truth).max() == pytest.approx(4.0, rel=1e-12)
-    # A normal number exceeds 2 with probability 0.0455: as many rows are shortened, in one case to a single norm.
-    share = np.mean(np.abs(clipped.truth).max(axis=1) > 4.0 - 1e-9)
-    assert 0.01 < share < 0.1 and np.mean(np.abs(scaled.truth).max(axis=1) > 4.0 - 1e-9) == pytest.approx(1 / 300)
+    largest = np.abs(low_rank_matrix(300, 200, 1, noise=0.0, seed=6).truth).max(axis=1)
+    assert largest.max() == pytest.approx(4.0, rel=1e-12)
+    assert np.mean(largest > 4.0 - 1e-9) == pytest.approx(1 / 300)  # only one row is the longest: none was shortened
 
 
 def test_a_matrix_that_is_small_is_observed_everywhere():

@@ -19,10 +19,8 @@ from hushrank.linalg.integer_sums import (
     integer_gram_complex,
     integer_sum,
     integer_sum_l1,
-    new_tally,
-    quantize_rows,
-    quantize_rows_l1,
 )
+from hushrank.linalg.quantize import new_tally, quantize_rows, quantize_rows_l1
 
 shapes = array_shapes(min_dims=2, max_dims=2, max_side=6)
 any_rows = arrays(np.float64, shapes, elements=st.floats() | st.floats(-2, 2))

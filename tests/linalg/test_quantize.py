@@ -240,11 +240,7 @@ def test_complex_rows_share_one_norm(dtype):
     assert quantize_rows(np.array([[complex(1, np.nan), 1]]), 5.0, 25).tolist() == [[0, 0, 0, 0]]
 
 
-def test_out_is_filled_and_returned():
-    X = np.random.default_rng(4).standard_normal((10, 4))
-    out = np.full((10, 4), np.nan)
-    assert quantize_rows(X, 1.0, 100, out=out) is out
-    assert np.array_equal(out, quantize_rows(X, 1.0, 100))
+def test_no_rows_become_no_rows():
     assert quantize_rows(np.empty((0, 4)), 1.0, 100).shape == (0, 4)
 
 
@@ -282,15 +278,6 @@ def test_rows_of_another_dtype_are_refused(X):
 def test_complex_rows_have_no_l1_rounding():
     with pytest.raises(TypeError, match=r"X of quantize_rows_l1 must hold real numbers, .*; got complex128"):
         quantize_rows_l1(np.ones((2, 2), complex), 1.0, 4)
-
-
-def test_unsuitable_out_is_refused():
-    X = np.ones((4, 2))
-    for out in (np.empty((4, 3)), np.empty((4, 2), np.int64), np.empty((4, 2), order="F"), [[0.0, 0.0]] * 4):
-        with pytest.raises(ValueError, match=r"out of quantize_rows must be a writable C-contiguous float64 array"):
-            quantize_rows(X, 1.0, 4, out=out)
-    with pytest.raises(ValueError, match=r"out of quantize_rows must be apart from X in memory"):
-        quantize_rows(X, 1.0, 4, out=X)
 
 
 # Nonnegative rows.

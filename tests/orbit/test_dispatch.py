@@ -45,6 +45,11 @@ def test_samplers_of_one_law_agree():
     assert ks_p_value(wrong @ HOLE.tilts, samples["coupling"] @ HOLE.tilts) < FALSE_ALARM
 
 
+def test_every_name_leads_to_a_sampler():
+    drawn = {name: dispatch.sampler(name) for name in SAMPLERS}
+    assert len(set(drawn.values())) == len(SAMPLERS) and all(map(callable, drawn.values()))
+
+
 def test_every_attempt_names_a_sampler_and_a_reason_and_the_last_one_has_no_limit():
     for law in LAWS.values():
         tried = attempts(law)

@@ -30,6 +30,16 @@ def complex_log_partition(costs):
     return log_partition(OrbitLaw(-np.asarray(costs), [1.0], is_complex=True))
 
 
+def log_determinant(envelope):
+    """log |Omega|."""
+    return -2.0 * np.log(envelope.scales).sum()
+
+
+def log_acceptance(envelope, log_z):
+    """Log of the share of accepted proposals, from log_z = log E exp(-x^* diag(costs) x), x uniform."""
+    return log_z + envelope.beta / 2.0 * log_determinant(envelope) - envelope.log_constant
+
+
 SPECTRA = {
     # E exp(-a x_2^2) on the circle, with x_1^2 + x_2^2 uniform in dimension 4, and with Beta(1/2, (d-1)/2) squares.
     "circle": (np.array([0.0, 7.0]), False, math.log(ive(0, 3.5))),
@@ -53,7 +63,7 @@ def test_the_ratio_is_bounded_and_the_acceptance_is_the_predicted_one(name):
         log_ratios = propose(envelope, n, stream)[1]
         assert log_ratios.max() <= 1e-9
         accepted = np.count_nonzero(sphere.is_accepted(log_ratios, stream))
-        assert_plausible(count_p_value(accepted, n, math.exp(envelope.log_acceptance(log_z))))
+        assert_plausible(count_p_value(accepted, n, math.exp(log_acceptance(envelope, log_z))))
 
 
 def test_the_bound_is_attained():
@@ -69,7 +79,7 @@ def test_a_constant_from_another_parameter_breaks_the_bound_or_the_acceptance():
         planted = dataclasses.replace(right, log_constant=sphere_envelope(costs, is_complex, b=b).log_constant)
         log_ratios = propose(planted, N_PROPOSALS, Keystream())[1]
         accepted = np.count_nonzero(sphere.is_accepted(log_ratios, Keystream()))
-        p_value = count_p_value(accepted, N_PROPOSALS, math.exp(right.log_acceptance(log_z)))
+        p_value = count_p_value(accepted, N_PROPOSALS, math.exp(log_acceptance(right, log_z)))
         assert log_ratios.max() > 1e-9 or p_value < FALSE_ALARM
 
 
@@ -119,7 +129,7 @@ def test_the_number_of_tries_is_geometric():
     envelope, stream = sphere_envelope(costs, is_complex), Keystream()
     tries = sum(draw_within(envelope, stream)[1] for _ in range(N_DRAWS))
     # Of all proposals that were looked at, the last of each draw is the accepted one.
-    assert_plausible(count_p_value(N_DRAWS, tries, math.exp(envelope.log_acceptance(log_z))))
+    assert_plausible(count_p_value(N_DRAWS, tries, math.exp(log_acceptance(envelope, log_z))))
 
 
 def test_an_inverted_accept_test_is_noticed(monkeypatch):
@@ -170,7 +180,7 @@ def test_only_differences_of_costs_count():
 @pytest.mark.parametrize("is_complex", [False, True])
 def test_zero_costs_accept_everything(is_complex):
     envelope = sphere_envelope(np.zeros(4), is_complex)
-    assert (envelope.b, envelope.log_constant, envelope.log_determinant) == (4.0, 0.0, 0.0)
+    assert (envelope.b, envelope.log_constant, log_determinant(envelope)) == (4.0, 0.0, 0.0)
     assert draw_within(envelope, Keystream())[1] == 1
 
 

@@ -62,6 +62,11 @@ MODELS = {
         {"items": [f"a film with a long name, number {j} ☕" for j in range(150)], "rating_range": [0.0, 1.0]},
         Guarantee(4.999999999785676, 1e-6, "replace", "user", CAP, "exact", True),
     ),
+    "completion_text_3": (
+        3, "PrivateCompletion", "2b1dfb2bfa9cd476", {"n_factors_": 1, "ridge_": 0.10570589624483735},
+        {"items": [f"film {j} ☕" for j in range(40)], "rating_range": [1.0, 5.0]},
+        Guarantee(4.999999999785676, 1e-6, "replace", "user", CAP, "exact", True),
+    ),
 }  # fmt: skip
 
 
@@ -97,7 +102,7 @@ def test_golden_models_are_saved_in_the_format_of_today(name, tmp_path):
     again = hushrank.load(tmp_path / "model")
     assert digest(again) == digest(model) and again.privacy_ == model.privacy_
     assert again.get_params() == model.get_params()
-    assert take_apart((tmp_path / "model").read_bytes())[0]["version"] == 2
+    assert take_apart((tmp_path / "model").read_bytes())[0]["version"] == 3
 
 
 def test_golden_models_answer():
@@ -175,9 +180,9 @@ def test_a_ledger_of_a_newer_format_is_refused(ledger_path):
 
 def test_a_model_of_a_newer_format_is_refused(tmp_path):
     path = Path(shutil.copy(GOLDEN / "pca.hush", tmp_path / "model"))
-    forge(path, lambda header, _: header.update(version=3))
+    forge(path, lambda header, _: header.update(version=4))
     with pytest.raises(
-        ModelFileError, match=r"was made by a newer version of hushrank: format 3; this one reads up to 2"
+        ModelFileError, match=r"was made by a newer version of hushrank: format 4; this one reads up to 3"
     ):
         hushrank.load(path)
 

@@ -1,5 +1,7 @@
 """Attacks with inputs that are trusted too far: somebody else's classes, and matrices that contradict themselves."""
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,8 +10,8 @@ import scipy.sparse as sp
 
 from hushrank.data.ratings.grouping import UserBlock
 from hushrank.data.ratings.reading import Ratings, read_ratings
-from hushrank.data.rows.arrays import Rows
 from hushrank.data.rows.reading import read_rows
+from hushrank.data.source import Source
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
@@ -28,14 +30,18 @@ def block_with(user_items, user_values):
     return UserBlock(indptr, np.concatenate(items).astype(np.int32), np.concatenate(values).astype(np.float32))
 
 
-class Foreign(Rows):
+class Foreign(Source):
     """A source of somebody else's making."""
 
     n_users = N_USERS
+    sizes: ClassVar = {"n_items": N_ITEMS}
 
     def __init__(self, block):
-        super().__init__(N_ITEMS, N_USERS)
+        super().__init__(N_USERS)
         self._block = block
+
+    def empty_block(self):
+        return self._block
 
     def blocks(self, max_rows=8192):
         yield self._block

@@ -4,7 +4,7 @@ Layout     header.json (format, version, checksums of the arrays, content), head
            Times in the zip are constant, so the same model gives the same bytes.
 Refused    files that are not such an archive, are damaged, or have a newer version. No claim of a file is believed
            before it is compared with the size of the file, so that reading it takes a small multiple of that.
-Versions   1 held all text in the header, 2 has columns of text: docs/privacy/formats.md.
+Versions   1 held all text in the header, 2 has columns of text, 3 holds repeated lists once: docs/privacy/formats.md.
 """
 
 import errno
@@ -25,7 +25,7 @@ import numpy as np
 from hushrank.archive.columns import Column, from_arrays, from_npy, to_arrays, to_npy
 from hushrank.exceptions import ModelFileError
 
-FORMAT, VERSION = "hushrank model", 2
+FORMAT, VERSION = "hushrank model", 3
 MAX_HEADER, MAX_FIRST_HEADER = 2**18, 2**26  # bytes; the first version held the ids of a catalogue in it
 _MAX_DIRECTORY, _MAX_BRACKETS = 2**16, 2**12
 _HEADER, _CHECKSUM = "header.json", "header.sha256"

@@ -4,13 +4,12 @@ Saved      class, version of hushrank, parameters but for those of a place and a
            Long lists go into columns, under their name or "parameters." and their name: the header stays small.
 Loaded     what passes every check: known parameters in a combination that could have been fitted, attributes of the
            declared kind, shape and limits (`attributes`), a guarantee that its event bears out (`privacy.claims`).
-Evolution  a missing parameter has the default of the constructor, an unknown one is refused: docs/privacy/formats.md.
+Evolution  a missing parameter has its default, or is the list that a learned attribute repeats; an unknown one is
+           refused: docs/privacy/formats.md.
 """
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -35,13 +34,13 @@ _CONTENT = ("class", "hushrank", "parameters", "attributes", "guarantee")
 _NAMES, _GUARANTEE = "feature_names_in_", "privacy_"
 _PREFIX = "parameters."
 _LONGEST_LIST = 4096  # bytes of JSON
-_MOST_COLUMNS, _LARGEST_INT64 = 2**31 - 1, 2**63 - 1
+_LARGEST_SIZE, _LARGEST_INT64 = 2**31 - 1, 2**63 - 1
 
 
 def describe_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Content and columns of the file of a fitted model, which `restore_model` would take; else ModelFileError."""
     learned, owner = {name: _plain(value) for name, value in model._learned().items()}, type(model).__name__
-    if set(learned) - {_NAMES, COLUMNS, _GUARANTEE} != set(model._learns):
+    if set(learned) - {_NAMES, _GUARANTEE, *model._schema} != set(model._learns):
         raise ModelFileError(f"parameters of this {owner} were changed after its fit: set them back.")
     try:
         _check_shapes(model, learned)
@@ -81,14 +80,17 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
         raise ValueError("it has two guarantees")
     learned[_GUARANTEE] = Guarantee.from_dict(content["guarantee"])
     _check_parameter_names(cls, parameters)
+    repeated = {name: kept for name, kept in cls._repeated.items() if name not in parameters}
+    parameters |= {name: learned[kept] for name, kept in repeated.items()}
     table = cls.parameter_table()
     # Sizes first, with columns as they are in the file: a wrong one is refused before much is made of it.
     _check_shapes(cls(**{name: table[name].from_json(value) for name, value in parameters.items()}), learned)
     learned = {name: _to_objects(value) for name, value in learned.items()}
     loaded = {name: value.tolist() if isinstance(value, Texts) else value for name, value in parameters.items()}
+    loaded |= {name: learned[kept].tolist() for name, kept in repeated.items()}
     model = cls(**{name: table[name].from_json(value) for name, value in loaded.items()})
     _check_model(model, learned)
-    model._learn(learned)
+    model._keep(learned)
     return model
 
 
@@ -97,8 +99,10 @@ def _check_shapes(model: Any, learned: Mapping[str, Any]) -> None:
     owner, table = type(model).__name__, _declared(model)
     if not table.keys() - {_NAMES} | {_GUARANTEE} <= learned.keys() <= table.keys() | {_GUARANTEE}:
         raise ValueError(f"it does not have the attributes of a {owner}")
-    n_features = check_integer(learned[COLUMNS], COLUMNS, owner, minimum=1, maximum=_MOST_COLUMNS)
-    sizes = {**model.get_params(deep=False), COLUMNS: n_features}
+    schema = {
+        name: check_integer(learned[name], name, owner, minimum=1, maximum=_LARGEST_SIZE) for name in model._schema
+    }
+    sizes = {**model._parameters(), **schema}
     for name in [name for name in table if name in learned]:
         table[name].check_shape(learned[name], name, sizes)
 
@@ -110,7 +114,8 @@ def _check_model(model: Any, learned: Mapping[str, Any]) -> None:
         table[name].check(learned[name], name)
     budget = model._check_parameters()
     model._check_learned(learned)
-    plan = make_plan(budget, *model._plan(budget, learned[COLUMNS]).steps())
+    sizes = {size: learned[name] for name, size in model._schema.items()}
+    plan = make_plan(budget, *model._plan(budget, sizes).steps())
     check_claim(learned[_GUARANTEE], plan.guarantee, budget)
 
 
@@ -118,7 +123,9 @@ def _declared(model: Any) -> dict[str, Attribute]:
     """All attributes that a file may hold beside the guarantee: those of the class and the schema of the data."""
     if not isinstance(model._learns, Mapping):
         raise ValueError(f"{type(model).__name__} names its attributes without saying what they are")
-    return {**model._learns, COLUMNS: Attribute(int), _NAMES: Attribute(str, (COLUMNS,))}
+    schema = {name: Attribute(int) for name in model._schema}
+    names = {_NAMES: Attribute(str, (COLUMNS,))} if COLUMNS in schema else {}
+    return {**model._learns, **schema, **names}
 
 
 def _check_parameter_names(cls: Any, parameters: Mapping[str, Any]) -> None:
@@ -126,14 +133,9 @@ def _check_parameter_names(cls: Any, parameters: Mapping[str, Any]) -> None:
     if refused:
         raise ValueError(f"it sets {refused[0]}, which no file may")
     known = [name for name in cls.parameter_table() if name not in NEVER_SAVED]
-    required = [name for name in known if _defaults(cls)[name] is inspect.Parameter.empty]
+    table = cls.parameter_table()
+    required = [name for name in known if table[name].default is ...]
     _check_names(parameters, known, required, "parameter")
-
-
-@cache
-def _defaults(cls: Any) -> dict[str, Any]:
-    """Defaults of the constructor."""
-    return {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
 
 
 def _check_names(found: Mapping[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
@@ -145,13 +147,16 @@ def _check_names(found: Mapping[str, Any], known: Sequence[str], required: Seque
 
 
 def _written_parameters(model: Any) -> dict[str, Any]:
-    """Parameters as JSON holds them, without those that were added later and have their default."""
-    kind: Any = type(model)
-    values, defaults = model.get_params(deep=False), _defaults(kind)
+    """Parameters as JSON holds them, without those that were added later and have their default.
+
+    Lists that a learned attribute repeats are left out too: the attribute holds them.
+    """
+    values = model._parameters()
     table = {name: line for name, line in model.parameter_table().items() if name not in NEVER_SAVED}
     parameters = {name: line.to_json(values[name]) for name, line in table.items()}
-    at_default = [name for name, line in table.items() if line.later and parameters[name] == defaults[name]]
-    return {name: value for name, value in parameters.items() if name not in at_default}
+    at_default = [name for name, line in table.items() if line.later and parameters[name] == line.default]
+    repeated = [name for name in model._repeated if isinstance(parameters[name], list)]
+    return {name: value for name, value in parameters.items() if name not in (*at_default, *repeated)}
 
 
 def _keep_short(values: Mapping[str, Any], prefix: str, columns: dict[str, Any]) -> dict[str, Any]:

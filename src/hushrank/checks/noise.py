@@ -13,37 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushrank.base import PrivateEstimator, clone
+from hushrank.base import PrivateRelease
+from hushrank.checks.samples import Sample
+from hushrank.checks.subjects import fresh
 from hushrank.evaluation.audit import delta_lower_bound
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.guarantee import Neighbors
 
 FloatArray = NDArray[np.float64]
 
 _FALSE_ALARM = 1e-9
 _SMALL_EPSILON = 0.2
 _LEARN, _CHOOSE, _TEST = 8, 8, 48  # fits of each of two neighboring data sets
-_LEAST_ROWS = 1000
 _LARGEST_PRODUCT = 64  # rows and columns of a matrix whose products are looked at
 _LEAST_LEVEL = 1e-15  # a single fit may add 8 deviations to a sum
 _NEGLECTED = 0.5  # standard deviations by which a probe may shift a sum
 
 
-def check_what_depends_on_the_data_carries_noise(estimator: PrivateEstimator, X: Any) -> None:
+def check_what_depends_on_the_data_carries_noise(estimator: PrivateRelease, sample: Sample) -> None:
     """Under add_remove, nothing is one thing in 32 fits and another in 32 fits of other data: no exact count or sum."""
-    model = clone(estimator).set_params(neighbors="add_remove")
+    model = fresh(estimator, neighbors="add_remove")
 
-    def constants(data: Any, n_fits: int) -> dict[str, Any]:
-        fits: list[Any] = [dict(contents(clone(model).fit(data))) for _ in range(n_fits)]
+    def constants(data: Sample, n_fits: int) -> dict[str, Any]:
+        fits: list[Any] = [dict(contents(data.learn(fresh(model)))) for _ in range(n_fits)]
         return {name: x for name, x in fits[0].items() if all(np.array_equal(x, fit.get(name)) for fit in fits)}
 
-    fixed, other = constants(X, 32), 2.0 * X[: len(X) - 7] + 1.0
+    fixed, other = constants(sample, 32), sample.other()
     if any(not np.array_equal(fixed.get(name, value), value) for name, value in constants(other, 1).items()):
         for name, value in constants(other, 32).items():
             assert np.array_equal(fixed.get(name, value), value), f"{name} has no noise"
 
 
-def check_one_person_is_hidden(estimator: PrivateEstimator, X: Any) -> None:
+def check_one_person_is_hidden(estimator: PrivateRelease, sample: Sample) -> None:
     """No number that models hold tells whether one extreme person is among the data better than epsilon allows.
 
     Epsilon is 0.2, or the estimator's own where it refuses that. Which number tells best is learned from 16 fits of
@@ -52,10 +52,10 @@ def check_one_person_is_hidden(estimator: PrivateEstimator, X: Any) -> None:
     number that always tells proves epsilon >= 0.57: noise that is far too small is noticed in every release that the
     model shows apart from others. Half of the noise is not.
     """
-    model = _with_small_epsilon(estimator, X.shape)
+    model = _with_small_epsilon(estimator, sample)
     pair = [
-        [_numbers(clone(model).fit(data)) for _ in range(_LEARN + _CHOOSE + _TEST)]
-        for data in _extreme_neighbors(X, model.neighbors)
+        [_numbers(data.learn(fresh(model))) for _ in range(_LEARN + _CHOOSE + _TEST)]
+        for data in sample.extreme_neighbors(model.neighbors)
     ]
     kept = _names_of_one_shape([fit for fits in pair for fit in fits])
     if not kept:
@@ -64,7 +64,7 @@ def check_one_person_is_hidden(estimator: PrivateEstimator, X: Any) -> None:
     shown = _LEARN + _CHOOSE
     tells = _learn_to_tell(with_person[:shown], without[:shown])
     hits, others = int(tells(with_person[shown:]).sum()), int(tells(without[shown:]).sum())
-    given = clone(model).fit(X).privacy_
+    given = sample.learn(fresh(model)).privacy_
     proved = delta_lower_bound(hits, _TEST, others, _TEST, given.epsilon, confidence=1 - _FALSE_ALARM)
     assert proved <= given.delta, (
         f"one person shows in {hits} of {_TEST} models, and in {others} of {_TEST} without that person, "
@@ -72,7 +72,7 @@ def check_one_person_is_hidden(estimator: PrivateEstimator, X: Any) -> None:
     )
 
 
-def check_noise_has_its_planned_scale(estimator: PrivateEstimator, X: Any) -> None:
+def check_noise_has_its_planned_scale(estimator: PrivateRelease, sample: Sample) -> None:
     """Neither less nor more noise than the plan states, in the releases that the estimator's `_noise_probe` shows.
 
     Levels of noise (`hushrank.privacy.probes`) are uniform under the plan, so the sum of their normal scores over n
@@ -83,14 +83,14 @@ def check_noise_has_its_planned_scale(estimator: PrivateEstimator, X: Any) -> No
 
     An estimator without a probe passes with a warning: nobody else knows the law of what its models hold.
     """
-    model = clone(estimator)
-    n_features = X.shape[1]
-    probe = model._noise_probe(model._plan(model._check_parameters(), n_features), n_features)
+    model = fresh(estimator)
+    probe = model._noise_probe(model._plan(model._check_parameters(), sample.sizes), sample.sizes)
     if probe is None:
         name = type(estimator).__name__
         warnings.warn(f"{name} has no _noise_probe: the scale of its noise was not checked.", stacklevel=2)
         return
-    fits = [probe.levels(clone(estimator).fit(probe.data)) for _ in range(probe.n_fits)]
+    data = probe.data if isinstance(probe.data, tuple) else (probe.data,)
+    fits = [probe.levels(sample.run(fresh(estimator), *data)) for _ in range(probe.n_fits)]
     limit = float(stats.norm.isf(_FALSE_ALARM / 2 / max(len(fits[0]), 1))) + _NEGLECTED
     for name in fits[0]:
         levels = np.clip([fit[name] for fit in fits], _LEAST_LEVEL, 1 - _LEAST_LEVEL)
@@ -106,9 +106,9 @@ NOISE_CHECKS = (
 )
 
 
-def contents(model: PrivateEstimator) -> Iterator[tuple[str, Any]]:
+def contents(model: Any) -> Iterator[tuple[str, Any]]:
     """Everything a model holds beside its parameters, with containers taken apart."""
-    parameters = model.get_params(deep=False)
+    parameters = model._parameters() if isinstance(model, PrivateRelease) else ()
     waiting = [(name, value) for name, value in vars(model).items() if name not in parameters]
     while waiting:
         name, value = waiting.pop()
@@ -121,32 +121,17 @@ def contents(model: PrivateEstimator) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _with_small_epsilon(estimator: PrivateEstimator, shape: tuple[int, int]) -> PrivateEstimator:
+def _with_small_epsilon(estimator: PrivateRelease, sample: Sample) -> PrivateRelease:
     """The estimator with a small budget, if it plans with that."""
-    model: PrivateEstimator = clone(estimator).set_params(epsilon=min(float(estimator.epsilon), _SMALL_EPSILON))
+    model = fresh(estimator, epsilon=min(float(estimator.epsilon), _SMALL_EPSILON))
     try:
-        model.plan(shape)
+        model.plan(**sample.sizes)
     except InvalidParameter:
-        model = clone(estimator)
+        model = fresh(estimator)
     return model
 
 
-def _extreme_neighbors(X: Any, neighbors: str) -> tuple[Any, Any]:
-    """Data with a person who has the largest numbers everywhere, and the same without, or with one who has hardly any.
-
-    All rows are beyond every bound, so that a noisy center moves no contribution, and there are enough of them to stand
-    above the noise of other releases.
-    """
-    with_person = 1e9 * np.tile(X.astype(np.float64), (-(-_LEAST_ROWS // len(X)), 1))
-    with_person[0] = 1e9
-    if neighbors == Neighbors.ADD_REMOVE:
-        return with_person, with_person[1:]
-    without = with_person.copy()
-    without[0] = np.where(np.arange(X.shape[1]) % 2, math.nan, 1e-9)
-    return with_person, without
-
-
-def _numbers(model: PrivateEstimator) -> dict[str, FloatArray]:
+def _numbers(model: Any) -> dict[str, FloatArray]:
     """All numbers that a model holds, and what noise elsewhere in the model leaves alone in them."""
     arrays = {name: np.asarray(value) for name, value in contents(model)}
     arrays = {name: array for name, array in arrays.items() if array.dtype.kind in "biufc"}

@@ -3,31 +3,24 @@
 from collections.abc import Iterator
 from typing import Any
 
-import click
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from hushrank.cli.fit import LEARN_OPTIONS, learn
-from hushrank.cli.options import COMPLETION_OPTIONS, GAUSSIAN_BUDGET_OPTIONS
+from hushrank.cli.fit import RATINGS, fit_command
+
+SHOWN = 5
 
 
-@click.command()
-@click.argument("source", metavar="RATINGS")
-@COMPLETION_OPTIONS
-@click.option(
-    "--users", "n_users", type=int, help="Public number of users. Default: as many as there are, public under replace."
-)
-@GAUSSIAN_BUDGET_OPTIONS
-@LEARN_OPTIONS
-def command(source: str, rating_range: tuple[float, float] | None, **arguments: Any) -> None:
+@fit_command("PrivateCompletion", RATINGS)
+def command(model: Any) -> Iterator[Any]:
     """Private recommender from a table of ratings.
 
     RATINGS is a Parquet file, a folder of Parquet files or a CSV file with the columns user, item and rating, in any
     order. What is published, item means and item factors, hardly changes if all ratings of one user are replaced.
-    Factors of users are not part of it: each user computes the own one from the own ratings, see hushrank recommend.
-    Which items exist is public and given by --items, because it must not be read off the data. Ratings outside
-    --rating-range are clipped; ratings of unknown items are ignored.
+    Factors of users are not part of it: each is computed from the user's own ratings, by the user, see hushrank
+    recommend. Which items exist is public and given by --items, because it must not be read off the data. Ratings
+    outside --rating-range are clipped; ratings of unknown items are ignored.
 
     \b
     Examples:
@@ -36,43 +29,36 @@ def command(source: str, rating_range: tuple[float, float] | None, **arguments: 
       hushrank complete ratings/ --items catalogue.csv --rating-range 1 5 --rank 8 --epsilon 1 --delta 1e-6 \\
                --ledger budget.db --dataset ratings-2026 --out model.hush
       hushrank complete views.csv --items catalogue.csv --feedback implicit --rank 16 --epsilon 5 --delta 1e-6 --json
-    \b
-    What it will cost, before any data are read: hushrank plan complete --help
     """
-    from hushrank.estimators.completion.estimator import PrivateCompletion
-
-    learn(
-        PrivateCompletion, describe, lambda _: source, inputs=(source,), rating_range=rating_range or None, **arguments
-    )
-
-
-SHOWN = 5
-
-
-def describe(model: Any) -> Iterator[Any]:
-    """How many factors there are, and the items at the top of what was released."""
     n_items, rank = model.item_factors_.shape
     yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors were kept"
     tops = list(_tops(model))
-    if not tops:
-        return
+    if tops:
+        yield _to_table(model.items_, tops)
+
+
+Top = tuple[str, str, np.ndarray]
+
+
+def _tops(model: Any) -> Iterator[Top]:
+    """Title, name of the numbers and numbers by which items are ordered; without those that say nothing."""
+    if np.ptp(model.item_counts_) > 0:
+        yield "most popular", "weighted ratings", model.item_counts_
+    if model.feedback == "explicit" and np.ptp(model.item_means_) > 0:
+        yield "highest mean", "mean", model.item_means_
+
+
+def _to_table(items: Any, tops: list[Top]) -> Table:
+    """The first items of every order, side by side."""
     table = Table()
     table.add_column("", justify="right")
     for name, number, _ in tops:
         table.add_column(name)
         table.add_column(number, justify="right")
     orders = [np.argsort(-values, kind="stable")[:SHOWN] for _, _, values in tops]
-    for i in range(min(SHOWN, n_items)):
+    for i in range(min(SHOWN, len(items))):
         cells = []
         for order, (_, _, values) in zip(orders, tops, strict=True):
-            cells += [escape(str(model.items_[order[i]])), f"{values[order[i]]:.4g}"]
+            cells += [escape(str(items[order[i]])), f"{values[order[i]]:.4g}"]
         table.add_row(str(i + 1), *cells)
-    yield table
-
-
-def _tops(model: Any) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Title, name of the numbers and numbers by which items are ordered; without those that say nothing."""
-    if np.ptp(model.item_counts_) > 0:
-        yield "most popular", "weighted ratings", model.item_counts_
-    if model.feedback == "explicit" and np.ptp(model.item_means_) > 0:
-        yield "highest mean", "mean", model.item_means_
+    return table

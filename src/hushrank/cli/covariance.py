@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-import click
 from rich.table import Table
 
-from hushrank.cli.fit import FIT_OPTIONS, run
+from hushrank.cli.fit import ROWS, fit_command
+
+SHOWN = 10
 
 
-@click.command()
-@click.argument("source", metavar="INPUT")
-@click.option("--rank", type=int, help="Rank of the matrix. Default: full.")
-@FIT_OPTIONS
-def command(**arguments: Any) -> None:
+@fit_command("PrivateCovariance", ROWS)
+def command(model: Any) -> Iterator[Any]:
     """Private covariance matrix of a table of rows.
 
     INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
@@ -27,19 +25,7 @@ def command(**arguments: Any) -> None:
       hushrank covariance patients.csv --columns age,weight --center private --row-norm 50 --center-norm 200 \\
                --epsilon 1 --delta 1e-6 --json
       hushrank covariance patients.npy --rank 3 --mechanism exponential --row-norm 1 --epsilon 1 --out cov.hush
-    \b
-    What it will cost, before any data are read: hushrank plan covariance --help
     """
-    from hushrank.estimators.second_moment.covariance import PrivateCovariance
-
-    run(PrivateCovariance, describe, **arguments)
-
-
-SHOWN = 10
-
-
-def describe(model: Any) -> Iterator[Any]:
-    """A table of the largest eigenvalues."""
     d = model.n_features_in_
     yield f"private {d} x {d} covariance, largest eigenvalues:"
     table = Table()

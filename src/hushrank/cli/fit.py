@@ -1,9 +1,11 @@
-"""What the commands that learn from data share: input, ledger, output."""
+"""Commands that learn from data: made from a line of the registry and a function that describes the model."""
 
+import inspect
 import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from hushrank.archive.container import check_writable
-from hushrank.cli.options import BUDGET_OPTIONS, COLUMNS_OPTION, JSON_OPTION, SECOND_MOMENT_OPTIONS, options
-from hushrank.data.rows.reading import read_rows
-from hushrank.engine.local import LocalEngine
-from hushrank.privacy.ledger import Ledger
+from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Decorator, options, parameter_options
+from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
-Read = Callable[[str], Any]
 
-LEARN_OPTIONS = options(
+RUN_OPTIONS = options(
     click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--dataset", help="Name of the data set in the ledger."),
@@ -36,32 +35,70 @@ LEARN_OPTIONS = options(
     ),
     JSON_OPTION,
 )
-FIT_OPTIONS = options(SECOND_MOMENT_OPTIONS, BUDGET_OPTIONS, COLUMNS_OPTION, LEARN_OPTIONS)
 
 
-def run(
-    make_estimator: Callable[..., Any],
-    describe: Describe,
-    *,
-    source: str,
-    columns: list[str] | None,
-    field: str,
-    **arguments: Any,
-) -> None:
-    """Learn from a table of rows; `arguments` are those of FIT_OPTIONS and of the estimator."""
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A kind of data that commands read.
 
-    def read(owner: str) -> Any:
-        return read_rows(source, owner=owner, columns=columns, allow_complex=field == "complex")
+    Attributes
+    ----------
+    argument : str
+        What the help calls the path.
+    read : callable
+        (model, path, values of `options` by name) -> what the `fit` of the model takes.
+    options : decorator
+        Options that choose a part of the data.
+    """
 
-    learn(make_estimator, describe, read, inputs=(source,), field=field, **arguments)
+    argument: str
+    read: Callable[..., Any]
+    options: Decorator
+
+
+def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
+    from hushrank.data.rows.reading import read_rows  # needs numba, and --help does not
+
+    is_complex = getattr(model, "field", "real") == "complex"
+    return read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=is_complex)
+
+
+ROWS = Data("INPUT", _read_rows, COLUMNS_OPTION)
+RATINGS = Data("RATINGS", lambda _model, source: source, options())
+
+
+def fit_command(name: str, data: Data) -> Callable[[Describe], click.Command]:
+    """Make the command of the release `name` of the registry from a function that describes a fitted model.
+
+    The function yields what is printed, and its docstring is the help of the command.
+    """
+    command, of_parameters = PUBLIC[name].command, parameter_options(planner(name))
+
+    def decorate(describe: Describe) -> click.Command:
+        def fit_and_show(as_json: bool, out: Path | None, **arguments: Any) -> None:
+            model = learn(name, data, as_json=as_json, out=out, **arguments)
+            if as_json:
+                click.echo(json.dumps(to_json(model)))
+                return
+            console = Console(highlight=False)
+            for part in describe(model):
+                console.print(part)
+            console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
+            console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+
+        cost = f"What it will cost, before any data are read: hushrank plan {command} --help"
+        source = click.argument("source", metavar=data.argument)
+        decorated = options(source, of_parameters, data.options, RUN_OPTIONS)(fit_and_show)
+        return click.command(command, help=f"{inspect.cleandoc(describe.__doc__ or '')}\n\n\b\n{cost}")(decorated)
+
+    return decorate
 
 
 def learn(
-    make_estimator: Callable[..., Any],
-    describe: Describe,
-    read: Read,
+    name: str,
+    data: Data,
     *,
-    inputs: tuple[str, ...],
+    source: str,
     out: Path | None,
     ledger_address: str | None,
     dataset: str | None,
@@ -70,35 +107,41 @@ def learn(
     quiet: bool,
     verbose: bool,
     as_json: bool,
-    **parameters: Any,
-) -> None:
-    """Fit, write the model and print what was released; where the result goes is checked before the fit.
+    **others: Any,
+) -> Any:
+    """Fit and write the model; where the result goes is checked before the fit.
 
-    `read(owner)` gives the data, and `owner` is whom errors name; `inputs` are the paths that it reads.
+    `others` are the parameters of the estimator and the options of the data.
     """
-    if out is None and not as_json:
-        raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
-    if out is not None:
-        check_writable(out)
-        if any(_is_inside(out, Path(kept)) for kept in (*inputs, *((ledger_address,) if ledger_address else ()))):
-            raise click.UsageError(f"--out {out} would overwrite the data or the ledger, or lie among the data.")
+    _check_output(out, as_json, source, ledger_address)
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     level = _show_notes(quiet, verbose)
-    account = None if ledger_address is None else Ledger(ledger_address)[str(dataset)]
-    engine = LocalEngine(threads=threads)
-    model = make_estimator(**parameters, ledger=account, random_state=seed, engine=engine, verbose=level)
-    model.fit(read(type(model).__name__))
+    account = None if ledger_address is None else find("Ledger")(ledger_address)[dataset]
+    terms = {"ledger": account, "random_state": seed, "engine": find("LocalEngine")(threads=threads), "verbose": level}
+    estimator = find(name)
+    parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
+    model = estimator(**parameters, **terms)
+    model.fit(data.read(model, source, **others))
     if out is not None:
         model.save(out)
-    if as_json:
-        click.echo(json.dumps(to_json(model)))
+    return model
+
+
+def _check_output(out: Path | None, as_json: bool, source: str, ledger_address: str | None) -> None:
+    """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
+    if out is None:
+        if not as_json:
+            raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
         return
-    console = Console(highlight=False)
-    for part in describe(model):
-        console.print(part)
-    console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
-    console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+    check_writable(out)
+    if any(_is_inside(out, Path(kept)) for kept in (source, ledger_address) if kept):
+        raise click.UsageError(f"--out {out} would overwrite the data or the ledger, or lie among the data.")
+
+
+def _is_inside(out: Path, kept: Path) -> bool:
+    """Whether `out` is the existing file `kept`, or lies in the existing folder `kept`."""
+    return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
 
 
 def _show_notes(quiet: bool, verbose: bool) -> int:
@@ -110,11 +153,6 @@ def _show_notes(quiet: bool, verbose: bool) -> int:
     if quiet or not sys.stderr.isatty():
         return 0
     return 2 if verbose else 1
-
-
-def _is_inside(out: Path, kept: Path) -> bool:
-    """Whether `out` is the existing file `kept`, or lies in the existing folder `kept`."""
-    return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
 
 
 def to_json(model: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Vector
-from hushrank.data.inspection import inspect
+from hushrank.registry import find
 
 
 @click.command()
@@ -22,5 +22,5 @@ def command(source: str, row_norm: float | None, center: Any, columns: list[str]
     which may be complex. Printed are the numbers of rows that would count as zero and the lengths of rows, to choose
     --row-norm by. They are for the data holder and must not be published.
     """
-    report = inspect(source, row_norm=row_norm, center=center, columns=columns)
+    report = find("inspect")(source, row_norm=row_norm, center=center, columns=columns)
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))

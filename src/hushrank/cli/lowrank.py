@@ -3,19 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-import click
 from rich.markup import escape
 from rich.table import Table
 
-from hushrank.cli.fit import FIT_OPTIONS, run
-from hushrank.cli.options import LOW_RANK_OPTIONS
+from hushrank.cli.fit import ROWS, fit_command
 
 
-@click.command()
-@click.argument("source", metavar="INPUT")
-@LOW_RANK_OPTIONS
-@FIT_OPTIONS
-def command(**arguments: Any) -> None:
+@fit_command("PrivateLowRank", ROWS)
+def command(model: Any) -> Iterator[Any]:
     """Private low-rank approximation of a table of rows.
 
     What is approximated is the sum of x x^T over the rows x. INPUT is a Parquet file, a folder of Parquet files, a CSV
@@ -27,16 +22,7 @@ def command(**arguments: Any) -> None:
     Examples:
       hushrank lowrank patients.parquet --rank 5 --row-norm 1 --epsilon 1 --out low.hush
       hushrank lowrank patients.csv --eigenvalues 1 --mechanism exponential --row-norm 1 --epsilon 0.1 --json
-    \b
-    What it will cost, before any data are read: hushrank plan lowrank --help
     """
-    from hushrank.estimators.second_moment.low_rank import PrivateLowRank
-
-    run(PrivateLowRank, describe, **arguments)
-
-
-def describe(model: Any) -> Iterator[Any]:
-    """A table of the eigenvalues."""
     rank, d = model.components_.shape
     table = Table(title=f"private {d} x {d} matrix of rank {rank}", title_justify="left")
     for name in ("component", "eigenvalue", "largest loading"):

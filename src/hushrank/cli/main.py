@@ -7,42 +7,35 @@ from typing import NoReturn
 import click
 
 from hushrank import __version__
+from hushrank.cli.lazy import LazyGroup
 from hushrank.exceptions import BudgetExceeded, HushrankError
+from hushrank.registry import COMMANDS, PUBLIC
 
-# Name -> (one-line help, module); the module has a `command`. Heavy imports wait until a command runs.
-COMMANDS = {
-    "demo": ("A private recommender from built-in ratings, and a report of it.", "hushrank.cli.demo"),
-    "plan": ("Show event, noise scales and guarantee of a release, without data.", "hushrank.cli.plan"),
-    "inspect": ("Look at a table before a fit. The numbers are not private.", "hushrank.cli.inspect"),
-    "pca": ("Private principal components of a table of rows.", "hushrank.cli.pca"),
-    "covariance": ("Private covariance matrix of a table of rows.", "hushrank.cli.covariance"),
-    "lowrank": ("Private low-rank approximation of a table of rows.", "hushrank.cli.lowrank"),
-    "complete": ("Private recommender from a table of ratings.", "hushrank.cli.complete"),
-    "recommend": ("Recommend items with a private recommender, from own ratings.", "hushrank.cli.recommend"),
-    "ledger": ("Set up, show and verify privacy budgets on disk.", "hushrank.cli.ledger"),
+SUMMARIES = {
+    "demo": "A private recommender from built-in ratings, and a report of it.",
+    "plan": "Show event, noise scales and guarantee of a release, without data.",
+    "inspect": "Look at a table before a fit. The numbers are not private.",
+    **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
+    "recommend": "Recommend items with a private recommender, from a person's own ratings.",
+    "ledger": "Set up, show and verify privacy budgets on disk.",
 }
+"""What --help says about each command, in its order."""
 
 BAD_INPUT, BUDGET_REFUSED, INTERRUPTED = 2, 3, 130
 
 
-class LazyGroup(click.Group):
-    """A click group whose commands live in modules that are imported on demand."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][1]).command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (text, _) in COMMANDS.items()])
+def load(name: str) -> click.Command:
+    """The command of this name; heavy imports wait until somebody calls it."""
+    command: click.Command = importlib.import_module(f"hushrank.cli.{name}").command
+    return command
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    summaries=SUMMARIES,
+    load=load,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="hushrank")
 def cli() -> None:
     """Differentially private low-rank matrix learning.

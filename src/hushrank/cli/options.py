@@ -1,25 +1,26 @@
-"""Options that several commands share, and how a plan is printed."""
+"""Options of commands, made from parameter tables: a parameter is described once, where it is checked.
 
-import json
-from collections.abc import Callable
+Here a value is only read; its limits are checked by what it is given to. What is about running a command, and no
+parameter of a release, is written by hand.
+"""
+
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
-from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.guarantee import Neighbors, Unit
-
-if TYPE_CHECKING:  # the module behind it is slow to import, and not every command needs it
-    from hushrank.privacy.planning import Plan
+from hushrank.base import PrivateRelease
+from hushrank.estimators.completion.parameters import CatalogueParam
+from hushrank.parameters import Param
+from hushrank.privacy.guarantee import Unit
 
 Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
 
-_RELATIONS, _UNITS = [relation.value for relation in Neighbors], [unit.value for unit in Unit]
 
-
-def options(*decorators: Function) -> Function:
+def options(*decorators: Decorator) -> Decorator:
     """One decorator from several; --help lists their options in this order."""
 
     def decorate(function: Function) -> Function:
@@ -28,37 +29,6 @@ def options(*decorators: Function) -> Function:
         return function
 
     return decorate
-
-
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-UNIT_OPTION = click.option(
-    "--unit", type=click.Choice(_UNITS), default="row", show_default=True, help="By one of what."
-)
-_EPSILON_OPTION = click.option("--epsilon", type=float, required=True, help="Privacy budget, > 0.")
-_NEIGHBORS_OPTION = click.option(
-    "--neighbors",
-    type=click.Choice(_RELATIONS),
-    default="replace",
-    show_default=True,
-    help="Data sets differ by one replaced, or by one added or removed.",
-)
-BUDGET_OPTIONS = options(
-    _EPSILON_OPTION,
-    click.option("--delta", type=float, default=0.0, show_default=True, help="0 asks for pure privacy."),
-    _NEIGHBORS_OPTION,
-)
-GAUSSIAN_BUDGET_OPTIONS = options(
-    _EPSILON_OPTION,
-    click.option("--delta", type=float, required=True, help="Far below 1 / number of users, > 0."),
-    _NEIGHBORS_OPTION,
-)
-N_MAX_OPTION = click.option(
-    "--n-max",
-    type=int,
-    default=DEFAULT_N_MAX,
-    show_default=True,
-    help="Public bound on the number of people; sets the fineness of the lattice.",
-)
 
 
 class Vector(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
@@ -81,59 +51,6 @@ class Vector(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
             self.fail(f"{value!r} is not {accepted}.", param, ctx)
 
 
-SECOND_MOMENT_OPTIONS = options(
-    click.option(
-        "--row-norm", type=float, required=True, help="Public bound on the L2 norm of a row; longer ones are shortened."
-    ),
-    click.option(
-        "--center",
-        type=Vector(("private",)),
-        help="What to subtract from every row: 'private' (a mean that takes 10 % of the budget), numbers separated by "
-        "commas, or an .npy file. Default: nothing.",
-    ),
-    click.option(
-        "--center-norm", type=float, help="With --center private: bound on a row before centering. Default: --row-norm."
-    ),
-    click.option(
-        "--mechanism",
-        type=click.Choice(["auto", "gaussian", "wishart", "exponential"]),
-        default="auto",
-        show_default=True,
-        help="auto: Gaussian noise if delta > 0, else two-sided Wishart noise. exponential: for weak signals.",
-    ),
-    click.option(
-        "--field",
-        type=click.Choice(["real", "complex"]),
-        default="real",
-        show_default=True,
-        help="Of the result; complex takes complex .npy and .npz files as well.",
-    ),
-    click.option(
-        "--strategy",
-        type=click.Choice(["auto", "joint", "sequential"]),
-        default="auto",
-        show_default=True,
-        help="With --mechanism exponential: all directions at once, or one after the other.",
-    ),
-    N_MAX_OPTION,
-)
-
-
-LOW_RANK_OPTIONS = options(
-    click.option("--rank", type=int, help="Rank of the approximation. Default: as many as --eigenvalues."),
-    click.option(
-        "--eigenvalues",
-        type=Vector(),
-        help="Public eigenvalues of the approximation: numbers separated by commas, or an .npy file. Default: private.",
-    ),
-    click.option(
-        "--share",
-        type=float,
-        help="With --mechanism exponential: part of the budget for private eigenvalues. Default: one half.",
-    ),
-)
-
-
 class Items(click.ParamType):  # type: ignore[type-arg]  # as above
     """A count of items, or the path of a CSV or Parquet file that lists their public ids."""
 
@@ -144,58 +61,66 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
             return value
         if value[value.startswith(("+", "-")) :].isdecimal():
             return int(value)
-        from hushrank.cli.small_tables import read_catalogue
+        from hushrank.cli.small_tables import read_catalogue  # needs Arrow, which a count does not
 
         return read_catalogue(Path(value))
 
 
-COMPLETION_OPTIONS = options(
-    click.option(
-        "--items",
-        type=Items(),
-        required=True,
-        help="Public catalogue: a count, for ids 0, 1, ..., or a CSV or Parquet file with the ids in the column item "
-        "(or in its only column).",
-    ),
-    click.option(
-        "--rating-range",
-        type=float,
-        nargs=2,
-        metavar="LOW HIGH",
-        help="Public range of the ratings; others are clipped. Required unless feedback is implicit.",
-    ),
-    click.option("--rank", type=int, required=True, help="Largest number of factors; fewer where data support fewer."),
-    click.option(
-        "--method",
-        type=click.Choice(["spectral", "als", "factored_gradient"]),
-        default="spectral",
-        show_default=True,
-        help="spectral is the most accurate.",
-    ),
-    click.option(
-        "--offsets/--no-offsets",
-        default=True,
-        show_default=True,
-        help="Item means and user offsets, or a matrix of low rank alone.",
-    ),
-    click.option(
-        "--feedback",
-        type=click.Choice(["explicit", "implicit"]),
-        default="explicit",
-        show_default=True,
-        help="implicit: every listed pair counts as 1, and there are no ratings.",
-    ),
-    click.option(
-        "--unobserved-weight",
-        type=float,
-        default=1.0,
-        show_default=True,
-        help="With implicit feedback: weight of all items beside those of the user.",
-    ),
-    N_MAX_OPTION,
+def to_type(name: str, line: Param) -> Any:
+    """How the words of the command line are read as a value of this line of a table."""
+    if isinstance(line, CatalogueParam):
+        return Items()
+    if line.kind is None and line.words:
+        return click.Choice(line.words)
+    if line.kind is np.ndarray:
+        return float if line.metavars else Vector(line.words)
+    if line.kind in (int, float) and not line.words:
+        return line.kind
+    raise TypeError(f"{name} cannot be read from a command line; give its line of the table option=None")
+
+
+def to_option(name: str, line: Param) -> Decorator:
+    """The option of one line of a table; the command gets its value under the name of the parameter."""
+    word = (line.option or name).replace("_", "-")
+    # A matrix brings its own catalogue, but commands read tables, and which items exist must not be read off those.
+    terms: dict[str, Any] = {"required": line.default is ... or isinstance(line, CatalogueParam), "help": line.help}
+    if line.default is not ... and line.default is not None:
+        terms |= {"default": line.default, "show_default": True}
+    if line.kind is bool:
+        return click.option(f"--{word}/--no-{word}", name, **terms)
+    if line.metavars:
+        terms |= {"nargs": len(line.metavars), "metavar": " ".join(line.metavars)}
+    return click.option(f"--{word}", name, type=to_type(name, line), **terms)
+
+
+def table_options(table: Mapping[str, Param]) -> Decorator:
+    """An option for every line of a table, in its order, except for those that have none."""
+    return options(*(to_option(name, line) for name, line in table.items() if line.option is not None))
+
+
+def parameter_options(release: type[PrivateRelease], without: Container[str] = ()) -> Decorator:
+    """Options of a release: first the parameters that are its own, then those that every release has."""
+    table, common = release.parameter_table(), PrivateRelease.parameter_table()
+    names = [*(name for name in table if name not in common), *common]
+    return table_options({name: table[name] for name in names if name not in without})
+
+
+def size_options(sizes: Mapping[str, Param]) -> Decorator:
+    """Options of the public sizes that a plan needs, except for those that parameters tell."""
+    return options(
+        *(
+            click.option(f"--{line.option or name}", name, type=click.IntRange(min=1), required=True, help=line.help)
+            for name, line in sizes.items()
+            if line.option is not None
+        )
+    )
+
+
+BUDGET_OPTIONS = table_options(PrivateRelease.parameter_table())
+UNIT_OPTION = click.option(
+    "--unit", type=click.Choice([unit.value for unit in Unit]), default="row", show_default=True, help="By one of what."
 )
-
-
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 COLUMNS_OPTION = click.option(
     "--columns", callback=lambda _ctx, _param, names: _split(names), help="Columns to use, separated by commas."
 )
@@ -203,8 +128,3 @@ COLUMNS_OPTION = click.option(
 
 def _split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
-
-
-def print_plan(plan: "Plan", as_json: bool) -> None:
-    """The plan as lines for people, or as one JSON object."""
-    click.echo(json.dumps(plan.to_dict()) if as_json else str(plan))

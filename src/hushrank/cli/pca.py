@@ -3,18 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-import click
 from rich.markup import escape
 from rich.table import Table
 
-from hushrank.cli.fit import FIT_OPTIONS, run
+from hushrank.cli.fit import ROWS, fit_command
 
 
-@click.command()
-@click.argument("source", metavar="INPUT")
-@click.option("--components", "n_components", type=int, required=True, help="Number of components.")
-@FIT_OPTIONS
-def command(**arguments: Any) -> None:
+@fit_command("PrivatePCA", ROWS)
+def command(model: Any) -> Iterator[Any]:
     """Private principal components of a table of rows.
 
     INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
@@ -27,16 +23,7 @@ def command(**arguments: Any) -> None:
       hushrank pca patients.csv --components 1 --row-norm 1 --epsilon 0.1 --mechanism exponential --json
       hushrank pca visits/ --components 3 --row-norm 10 --epsilon 0.5 --delta 1e-6 \\
                --ledger budget.db --dataset patients-2026 --json > pca.json
-    \b
-    What it will cost, before any data are read: hushrank plan pca --help
     """
-    from hushrank.estimators.second_moment.pca import PrivatePCA
-
-    run(PrivatePCA, describe, **arguments)
-
-
-def describe(model: Any) -> Iterator[Any]:
-    """A table of the components."""
     table = Table(title=f"{len(model.components_)} private principal components", title_justify="left")
     variances = getattr(model, "explained_variance_", None)  # the exponential mechanism releases none
     for name in ("component", *(() if variances is None else ("variance", "share of the total")), "largest loading"):

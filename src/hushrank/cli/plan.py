@@ -1,26 +1,50 @@
-"""`hushrank plan`: event, noise scales and guarantee of a release, from public numbers alone."""
+"""`hushrank plan`: event, noise scales and guarantee of a release, from public numbers alone.
 
+The plans of estimators come from the registry; those of single mechanisms are written here.
+"""
+
+import json
 from typing import Any
 
 import click
 
+from hushrank.cli.lazy import LazyGroup
 from hushrank.cli.options import (
     BUDGET_OPTIONS,
-    COMPLETION_OPTIONS,
-    GAUSSIAN_BUDGET_OPTIONS,
     JSON_OPTION,
-    LOW_RANK_OPTIONS,
-    N_MAX_OPTION,
-    SECOND_MOMENT_OPTIONS,
     UNIT_OPTION,
     options,
-    print_plan,
+    parameter_options,
+    size_options,
+    table_options,
 )
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.privacy.planning import Plan, plan_counts, plan_gram, plan_quantile, plan_vector
+from hushrank.registry import COMMANDS, PUBLIC, planner
+
+SUMMARIES = {command: PUBLIC[name].summary for command, name in COMMANDS.items()}
 
 
-@click.group()
+def plan_command(command: str) -> click.Command:
+    """The plan of an estimator, from its sizes and parameters."""
+    release = planner(COMMANDS[command])
+    sizes = release.size_table()
+
+    def show(as_json: bool, **values: Any) -> None:
+        given = {name: values.pop(name) for name in sizes if name in values}
+        print_plan(release(**values).plan(**given), as_json)
+
+    of_parameters = parameter_options(release, without=sizes)  # a size may be a parameter as well: it is asked for once
+    shown = options(size_options(sizes), of_parameters, JSON_OPTION)(show)
+    return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(shown)
+
+
+_ABOUT = (
+    "Shown are its releases, the noise of each, the guarantee, and a forecast of the error. Nothing private is read."
+)
+
+
+@click.group(cls=LazyGroup, summaries=SUMMARIES, load=plan_command)
 def command() -> None:
     """Show event, noise scales and guarantee of a release, without data.
 
@@ -33,63 +57,17 @@ def command() -> None:
     """
 
 
+def print_plan(plan: Plan, as_json: bool) -> None:
+    """The plan as lines for people, or as one JSON object."""
+    click.echo(json.dumps(plan.to_dict()) if as_json else str(plan))
+
+
 RELEASE_OPTIONS = options(BUDGET_OPTIONS, UNIT_OPTION, JSON_OPTION)
-SHAPE_OPTIONS = options(
-    click.option("--rows", type=click.IntRange(min=1), required=True, help="Number of rows, or a public guess of it."),
-    click.option("--columns", type=click.IntRange(min=1), required=True, help="Number of columns d."),
-)
 
-
-@command.command()
-@SHAPE_OPTIONS
-@click.option("--components", type=int, required=True, help="Number of components.")
-@SECOND_MOMENT_OPTIONS
-@BUDGET_OPTIONS
-@JSON_OPTION
-def pca(rows: int, columns: int, components: int, as_json: bool, **parameters: Any) -> None:
-    """Principal components, with a forecast of the error."""
-    from hushrank.estimators.second_moment.pca import PrivatePCA
-
-    print_plan(PrivatePCA(components, **parameters).plan((rows, columns)), as_json)
-
-
-@command.command()
-@SHAPE_OPTIONS
-@click.option("--rank", type=int, help="Rank of the covariance matrix. Default: full.")
-@SECOND_MOMENT_OPTIONS
-@BUDGET_OPTIONS
-@JSON_OPTION
-def covariance(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
-    """A covariance matrix, with a forecast of the error."""
-    from hushrank.estimators.second_moment.covariance import PrivateCovariance
-
-    print_plan(PrivateCovariance(**parameters).plan((rows, columns)), as_json)
-
-
-@command.command()
-@SHAPE_OPTIONS
-@LOW_RANK_OPTIONS
-@SECOND_MOMENT_OPTIONS
-@BUDGET_OPTIONS
-@JSON_OPTION
-def lowrank(rows: int, columns: int, as_json: bool, **parameters: Any) -> None:
-    """A low-rank approximation of sum x x^T, with a forecast of the error."""
-    from hushrank.estimators.second_moment.low_rank import PrivateLowRank
-
-    print_plan(PrivateLowRank(**parameters).plan((rows, columns)), as_json)
-
-
-@command.command()
-@click.option("--users", type=click.IntRange(min=1), required=True, help="Number of users, or a public guess of it.")
-@COMPLETION_OPTIONS
-@GAUSSIAN_BUDGET_OPTIONS
-@JSON_OPTION
-def complete(users: int, items: Any, as_json: bool, **parameters: Any) -> None:
-    """A recommender, with a forecast of the error of its predictions."""
-    from hushrank.estimators.completion.estimator import PrivateCompletion
-
-    n_items = items if isinstance(items, int) else len(items)
-    print_plan(PrivateCompletion(items=items, **parameters).plan((users, n_items)), as_json)
+# A covariance matrix is made of the same release as `gram`: its columns, the bound on a row and the lattice.
+_ROWS = planner("PrivateCovariance")
+COLUMNS_OPTION = size_options({"n_features": _ROWS.size_table()["n_features"]})
+ROW_NORM_OPTION, N_MAX_OPTION = (table_options({name: _ROWS.parameter_table()[name]}) for name in ("row_norm", "n_max"))
 
 
 @command.command()
@@ -103,13 +81,13 @@ def vector(norm: float, nonnegative: bool, n_max: int, as_json: bool, **budget: 
 
 
 @command.command()
-@click.option("--columns", type=click.IntRange(min=1), required=True, help="Number of columns d.")
-@click.option("--row-norm", type=float, required=True, help="Bound on the L2 norm of one row.")
+@COLUMNS_OPTION
+@ROW_NORM_OPTION
 @N_MAX_OPTION
 @RELEASE_OPTIONS
-def gram(columns: int, row_norm: float, n_max: int, as_json: bool, **budget: Any) -> None:
+def gram(n_features: int, row_norm: float, n_max: int, as_json: bool, **budget: Any) -> None:
     """A second-moment matrix, the sum of x x^T."""
-    print_plan(plan_gram(Budget(**budget), row_norm, columns, n_max=n_max), as_json)
+    print_plan(plan_gram(Budget(**budget), row_norm, n_features, n_max=n_max), as_json)
 
 
 @command.command()

@@ -27,7 +27,7 @@ from hushrank.cli.options import JSON_OPTION
 @click.option("--include-seen", is_flag=True, help="Also items that the person has rated.")
 @JSON_OPTION
 def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: bool) -> None:
-    """Recommend items with a private recommender, from own ratings.
+    """Recommend items with a private recommender, from a person's own ratings.
 
     MODEL is a file that hushrank complete wrote. Nothing is learned from the ratings and no budget is charged: they
     meet a model that is public, and the result is for the person they belong to. Run it where that person's

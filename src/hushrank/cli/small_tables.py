@@ -1,6 +1,6 @@
-"""Small tables that commands read whole: public catalogues, and own ratings of people who ask for recommendations.
+"""Small tables that commands read whole: public catalogues, and people's own ratings for recommendations to them.
 
-They are CSV files with a header or Parquet files, told by their suffix. Training data are not read here.
+They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from hushrank.data.delimited import DelimitedText
+from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
 from hushrank.data.ratings.catalogue import Catalogue
-from hushrank.data.rows.arrays import refuse_damaged
-from hushrank.data.rows.parquet_rows import SUFFIXES
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -55,8 +54,8 @@ def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
 def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:
     """The chosen columns of the file; those of a CSV file as bytes, without spaces around them."""
     suffix = path.suffix.lower()
-    if suffix not in (*SUFFIXES, ".csv") or not path.is_file():
-        requirement = f"an existing file ending in {', '.join(SUFFIXES)} or .csv"
+    if suffix not in (*PARQUET_SUFFIXES, ".csv") or not path.is_file():
+        requirement = f"an existing file ending in {', '.join(PARQUET_SUFFIXES)} or .csv"
         raise InvalidParameter(owner, "file", requirement, str(path))
     if _is_csv(path):
         text = DelimitedText(path, owner)

@@ -28,7 +28,8 @@ from hushrank.data.delimited_kernels import (
     measure_fields,
     read_short_numbers,
 )
-from hushrank.data.rows.arrays import refuse_damaged, to_number
+from hushrank.data.files import refuse_damaged
+from hushrank.data.numbers import to_number
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushrank.data.rows.reading import Block, read_rows
+from hushrank.data.rows.reading import read_rows
+from hushrank.data.source import Block
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.data.delimited_kernels import strip_span
-from hushrank.data.rows.arrays import to_number
+from hushrank.data.numbers import to_number
 from hushrank.linalg.quantize import compiled
 
 Bytes = NDArray[np.uint8]

@@ -16,7 +16,8 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Block, Rows
+from hushrank.data.source import MAX_BLOCK_ROWS, Block
+from hushrank.data.rows.arrays import Rows
 from hushrank.engine.progress import show_progress
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread

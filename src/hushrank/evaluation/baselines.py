@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from hushrank.evaluation.em_kernels import Columns, add_users, solve_users
 from hushrank.linalg.quantize import FloatArray
 from hushrank.linalg.scatter import IntegerArray, Positions
-from hushrank.parameters import check_integer, check_real
+from hushrank.parameters import check_integer
 
 # Where EM starts, in half ranges squared.
 _NOISE, _OFFSET, _MEAN, _FACTOR = 0.2, 0.05, 0.04, 0.005
@@ -61,7 +61,7 @@ class RatingModel:
     spread : ndarray of shape (n_items, 1 + rank, 1 + rank)
         Posterior covariances of an item's mean and factors; zeros where they count as known.
     noise : float
-        Variance of a rating about its prediction, or ridge.
+        Variance of a rating about its prediction.
     """
 
     center: float
@@ -129,23 +129,6 @@ def fit_em(ratings: Ratings, n_items: int, rank: int, n_iterations: int = 20, *,
     return model
 
 
-def fit_als(
-    ratings: Ratings, n_items: int, rank: int, n_iterations: int = 20, *, ridge: float, offsets: bool = True
-) -> RatingModel:
-    """Alternating least squares: smallest sum of squares plus `ridge` times the squares of all parameters."""
-    n_iterations = check_integer(n_iterations, "n_iterations", "fit_als", minimum=1)
-    model = replace(_start(ratings, n_items, rank, offsets), noise=check_real(ridge, "ridge", "fit_als", above=0))
-    model = replace(model, offset=1.0 if offsets else None)
-    first = 0 if offsets else 1
-    for _ in range(n_iterations):
-        sums = _sum_over_users(ratings, model, has_spread=False)
-        A = sums.gram[:, first:, first:] + model.noise * np.eye(1 + rank - first)
-        solution = np.zeros_like(sums.right)
-        solution[:, first:] = np.linalg.solve(A, sums.right[:, first:, None])[..., 0]
-        model = replace(model, means=solution[:, 0].copy(), factors=solution[:, 1:].copy())
-    return model
-
-
 def _start(ratings: Ratings, n_items: int, rank: int, offsets: bool) -> RatingModel:
     """Shrunk item means, and factors along eigenvectors of the residuals' second moment without its diagonal."""
     rank = check_integer(rank, "rank", "RatingModel", minimum=0, maximum=n_items)
@@ -183,7 +166,7 @@ def _top_eigenvectors(R: scipy.sparse.csr_array, rank: int) -> FloatArray:
 
 def _em_step(ratings: Ratings, model: RatingModel, variances: FloatArray) -> tuple[RatingModel, FloatArray]:
     """One iteration, and the variances of item means and factors that go with it."""
-    sums, n_fixed = _sum_over_users(ratings, model, has_spread=True), 0 if model.offset is None else 1
+    sums, n_fixed = _sum_over_users(ratings, model), 0 if model.offset is None else 1
     first = 1 - n_fixed
     solution, spread = np.zeros_like(sums.right), np.zeros_like(sums.gram)
     inverse = np.linalg.inv(sums.gram[:, first:, first:] + np.diag(model.noise / variances[first:]))
@@ -220,9 +203,9 @@ def _squared_error(model: RatingModel, sums: _Sums) -> float:
     return sums.targets - 2 * float((w * sums.right).sum()) + float((sums.gram * moments).sum())
 
 
-def _sum_over_users(ratings: Ratings, model: RatingModel, *, has_spread: bool) -> _Sums:
+def _sum_over_users(ratings: Ratings, model: RatingModel) -> _Sums:
     columns = model.columns()
     n_items, width = len(model.means), 1 + model.factors.shape[1]
     gram, right, second = np.zeros((n_items, width, width)), np.zeros((n_items, width)), np.zeros(columns.W.shape[1])
-    targets = add_users(ratings.indptr, ratings.items, ratings.values, columns, has_spread, gram, right, second)
+    targets = add_users(ratings.indptr, ratings.items, ratings.values, columns, gram, right, second)
     return _Sums(gram, right, second, targets)

@@ -72,7 +72,6 @@ def add_users(
     items: Positions,
     values: Values,
     columns: Columns,
-    has_spread: bool,
     gram: FloatArray,
     right: FloatArray,
     second: FloatArray,
@@ -81,7 +80,7 @@ def add_users(
 
     With x = (1, u), u the learned coefficients of a user, and the target t = y - center - offset z_0, this adds
     E[x x^T] to gram[j] and E[x t] to right[j] for every rating of item j, and E[z_a^2] to second[a] for every user.
-    Coefficients vary with covariance noise (sum products_j + noise I)^-1 or, unless `has_spread`, not at all.
+    Coefficients vary with covariance noise (sum products_j + noise I)^-1.
     """
     k, width, targets = len(second), right.shape[1], 0.0
     A, L, P = np.empty((k, k)), np.empty((k, k)), np.zeros((k, k))
@@ -91,9 +90,8 @@ def add_users(
         own, y = items[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
         if len(own) == 0 or not solve_user(own, y, columns, A, L, z):
             continue
-        if has_spread:
-            invert_factorized(L, column, P)
-            P *= columns.noise
+        invert_factorized(L, column, P)
+        P *= columns.noise
         for a in range(k):
             second[a] += z[a] * z[a] + P[a, a]
         known = columns.center

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DIGITS_PIXEL_MAX = 16.0
-
 
 def load_digits() -> NDArray[np.float64]:
     """The 1797 images of scikit-learn's digits: rows of 64 pixels between 0 and 16."""
@@ -113,19 +111,15 @@ class LowRankMatrix:
         return float(((predicted - self.truth) ** 2)[np.isnan(self.observed)].mean())
 
 
-def low_rank_matrix(
-    n_users: int, n_items: int, rank: int, *, noise: float, seed: int, clips_rows: bool = False
-) -> LowRankMatrix:
+def low_rank_matrix(n_users: int, n_items: int, rank: int, *, noise: float, seed: int) -> LowRankMatrix:
     """A product of Gaussian factors with rank * n_users * log(n_users) entries observed, in Gaussian noise.
 
-    Both factors are scaled by one number each so that their longest row has norm 2; with `clips_rows`, longer rows are
-    shortened to norm 2 instead.
+    Both factors are scaled by one number each so that their longest row has norm 2.
     """
     rng = np.random.default_rng(seed)
     U, V = rng.standard_normal((n_users, rank)), rng.standard_normal((n_items, rank))
     for factor in (U, V):
-        norms = np.linalg.norm(factor, axis=1, keepdims=True)
-        factor *= np.minimum(1.0, 2.0 / norms) if clips_rows else 2.0 / norms.max()
+        factor *= 2.0 / np.linalg.norm(factor, axis=1).max()
     truth = U @ V.T
     n_observed = min(int(rank * n_users * np.log(n_users)), truth.size)
     mask = np.zeros(truth.size, bool)

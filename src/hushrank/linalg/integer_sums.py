@@ -25,22 +25,9 @@ from hushrank.linalg.quantize import (
     compiled,
     new_tally,
     quantize_block,
-    quantize_rows,
-    quantize_rows_l1,
     row_blocks,
     row_width,
 )
-
-__all__ = [
-    "check_integer_products",
-    "integer_gram",
-    "integer_gram_complex",
-    "integer_sum",
-    "integer_sum_l1",
-    "new_tally",
-    "quantize_rows",
-    "quantize_rows_l1",
-]
 
 IntegerArray = NDArray[np.int64]
 

@@ -48,7 +48,7 @@ def compiled(function: Kernel) -> Kernel:
     return cast(Kernel, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
 
 
-def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, *, out: FloatArray | None = None) -> FloatArray:
+def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int) -> FloatArray:
     """Round rows to integer vectors of squared Euclidean norm at most `squared_bound`.
 
     Parameters
@@ -59,8 +59,6 @@ def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, *, out: F
         Euclidean norm that becomes sqrt(`squared_bound`) integer units; longer rows are shortened to it.
     squared_bound : int
         Largest squared norm of an integer row, between 1 and 2^48.
-    out : ndarray of shape (n_samples, width), optional
-        C-contiguous float64 array to fill, apart from `X` in memory.
 
     Returns
     -------
@@ -79,7 +77,7 @@ def quantize_rows(X: ArrayLike, norm_bound: float, squared_bound: int, *, out: F
     rows = check_rows(X, "X", owner)
     norm_bound = check_norm_bound(norm_bound, owner)
     squared_bound = check_integer(squared_bound, "squared_bound", owner, LARGEST_BOUND)
-    Y = np.empty((rows.shape[0], row_width(rows))) if out is None else _check_out(out, rows, owner)
+    Y = np.empty((rows.shape[0], row_width(rows)))
     for start, block in row_blocks(rows, ROWS_PER_BLOCK):
         quantize_block(block, norm_bound, float(squared_bound), 2, Y[start : start + len(block)], new_tally())
     return Y
@@ -181,17 +179,6 @@ def check_integer(value: int, name: str, owner: str, largest: int) -> int:
         top = f"2^{largest.bit_length() - 1}"
         raise ValueError(f"{name} of {owner} must be an integer between 1 and {top}; got {value!r}.")
     return int(value)
-
-
-def _check_out(out: FloatArray, X: NDArray[Any], owner: str) -> FloatArray:
-    shape = (X.shape[0], row_width(X))
-    is_array = isinstance(out, np.ndarray)
-    if not is_array or out.dtype != np.float64 or out.shape != shape or not out.flags.carray:
-        got = f"{out.dtype} {out.shape}" if is_array else type(out).__name__
-        raise ValueError(f"out of {owner} must be a writable C-contiguous float64 array {shape}; got {got}.")
-    if np.may_share_memory(out, X):
-        raise ValueError(f"out of {owner} must be apart from X in memory; got overlapping arrays.")
-    return out
 
 
 @compiled

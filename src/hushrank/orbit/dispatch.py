@@ -29,7 +29,15 @@ from hushrank.privacy.noise.keystream import Keystream
 
 # Above this mean square (rank 3, equal gaps) the ball accepts one try in 20 for 10 columns, one in 1000 for 50.
 _BALL_LIMIT = 1.5
-SAMPLERS = ("sphere", "stiefel", "ball", "vertex", "coupling", "rows")
+# Name -> module whose `draw` it is.
+SAMPLERS = {
+    "sphere": "sphere",
+    "stiefel": "stiefel",
+    "ball": "ball",
+    "vertex": "vertex",
+    "coupling": "coupling",
+    "rows": "row_draws",
+}
 
 
 class Sampler(Protocol):
@@ -52,7 +60,7 @@ def sampler(name: str) -> Sampler:
     """The `draw` of a sampler's module."""
     if name not in SAMPLERS:
         raise InvalidParameter("draw_orbit", "method", f"'auto' or one of {', '.join(SAMPLERS)}", name)
-    return cast(Sampler, import_module(f"hushrank.orbit.{name}").draw)
+    return cast(Sampler, import_module(f"hushrank.orbit.{SAMPLERS[name]}").draw)
 
 
 def attempts(law: OrbitLaw) -> tuple[Attempt, ...]:

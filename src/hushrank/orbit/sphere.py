@@ -37,11 +37,6 @@ class AngularEnvelope:
         """Real numbers per entry."""
         return 2 if self.is_complex else 1
 
-    @property
-    def log_determinant(self) -> float:
-        """log |Omega|."""
-        return float(-2.0 * np.log(self.scales).sum())
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SphereEnvelope(AngularEnvelope):
@@ -72,10 +67,6 @@ class SphereEnvelope(AngularEnvelope):
         half = self.beta * len(self.costs) / 2.0
         ratio: FloatArray = half * np.log1p(2.0 * u / (self.beta * self.b)) - u - self.log_constant
         return ratio
-
-    def log_acceptance(self, log_partition: float) -> float:
-        """Log of the share of accepted proposals, from log_partition = log E exp(-x^* diag(costs) x), x uniform."""
-        return log_partition + self.beta / 2.0 * self.log_determinant - self.log_constant
 
 
 def sphere_envelope(costs: ArrayLike, is_complex: bool, *, b: float | None = None) -> SphereEnvelope:

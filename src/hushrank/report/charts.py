@@ -12,6 +12,7 @@ from hushrank.report.markup import Markup, element, join
 WIDTH = 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 472.0, 34.0, 274.0  # of the plot
 _LINE = 21.0  # height of a line of text
+_TICKS = 6  # on an axis, about
 
 Points = Sequence[tuple[float, float]]
 
@@ -59,19 +60,19 @@ class Band:
     style: str
 
 
-def choose_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from the last one at or below `low` to the first at or above `high`, about `most` of them.
+def choose_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from the last one at or below `low` to the first at or above `high`, about six of them.
 
     Examples
     --------
     >>> choose_ticks(0.73, 1.05)
     [0.7, 0.8, 0.9, 1.0, 1.1]
     """
-    rough = (high - low) / max(most - 1, 1)
+    rough = (high - low) / (_TICKS - 1)
     magnitude = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    spacing = next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
+    first, last = math.floor(low / spacing + 1e-9), math.ceil(high / spacing - 1e-9)
+    return [round(i * spacing, 12) for i in range(first, last + 1)]
 
 
 def draw(key: str, title: str, description: str, height: float, *children: Markup) -> Markup:

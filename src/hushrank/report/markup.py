@@ -9,7 +9,7 @@ class Markup(str):
     __slots__ = ()
 
 
-VOID = ("br", "meta")  # of HTML, those that we use
+VOID = ("meta",)  # of HTML, the one that we use
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:

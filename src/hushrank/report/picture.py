@@ -1,10 +1,15 @@
-"""Who sees what under joint differential privacy, as a picture."""
+"""Who sees what under joint differential privacy: one picture, for reports and for the guide."""
 
-from hushrank.report.charts import draw
+import re
+
+from hushrank.report.charts import WIDTH, draw
 from hushrank.report.markup import Markup, element, join
+from hushrank.report.style import LIGHT, picture_style
 
+_HEIGHT = 500
+_NAMESPACE = "http://www.w3.org/2000/svg"
 _DESCRIPTION = (
-    "Your ratings and those of all others go to a curator, who bounds what every user adds, adds everything up and "
+    "Your ratings and those of all others go to a data holder, who bounds what every user adds, adds everything up and "
     "adds noise. Item means and item factors are published. Your device joins them with your own ratings and computes "
     "your recommendations, which only you see. What is published, and all that is recommended to others, is private "
     "in your ratings."
@@ -12,18 +17,31 @@ _DESCRIPTION = (
 
 
 def draw_joint_privacy(key: str) -> Markup:
-    """Users' ratings, the curator, the published model, and the users' own devices."""
-    return draw(
-        key,
-        "Who sees what",
-        _DESCRIPTION,
-        500.0,
+    """Users' ratings, the data holder, the published model, and the users' own devices; the page has the style."""
+    return _draw(key, *_parts(key))
+
+
+def joint_privacy_file() -> str:
+    """The picture as an SVG file with its style, on a light panel: it reads the same on light and on dark pages."""
+    panel = element("rect", width=WIDTH, height=_HEIGHT, rx=8, fill=LIGHT["paper"])
+    picture = _draw("joint", element("style", Markup(picture_style())), panel, *_parts("joint"))
+    size = f'width="{WIDTH}" height="{_HEIGHT}" font-family="Helvetica, Arial, sans-serif"'
+    file = picture.replace("<svg ", f'<svg xmlns="{_NAMESPACE}" {size} ', 1)
+    return re.sub("><(?!/)", ">\n<", file) + "\n"  # one element per line
+
+
+def _draw(key: str, *parts: Markup) -> Markup:
+    return draw(key, "Who sees what", _DESCRIPTION, _HEIGHT, *parts)
+
+
+def _parts(key: str) -> list[Markup]:
+    return [
         _arrow_head(key),
         element("path", d="M 80 262 H 476 V 498 H 260 V 398 H 80 Z", class_="zone"),
         element("text", "private in your ratings", x=440, y=282, text_anchor="end", class_="zone-name"),
         _box(10, 4, 180, "your ratings", "on your device", style="own"),
         _box(290, 4, 180, "all others' ratings", "on their devices"),
-        _box(90, 122, 300, "curator", "bounds each user's part,", "adds up integers, adds exact noise"),
+        _box(90, 122, 300, "data holder", "bounds each user's part,", "adds up integers, adds exact noise"),
         _box(90, 296, 240, "published model", "item means, item factors:", "seen by everyone", style="public"),
         _box(10, 424, 200, "your recommendations", "seen by you only", style="own"),
         _box(270, 424, 200, "their recommendations", "seen by each of them only"),
@@ -31,7 +49,7 @@ def draw_joint_privacy(key: str) -> Markup:
         _arrow(key, "M 30 66 C 30 200, 34 300, 44 420", style="own"),
         element("text", "your own", x=42, y=226, class_="small"),
         element("text", "ratings", x=42, y=243, class_="small"),
-    )
+    ]
 
 
 _PATHS = (

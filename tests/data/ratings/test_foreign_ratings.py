@@ -1,6 +1,7 @@
 """Ratings of somebody else's class: whatever their blocks hold, what is handed on is what sensitivities rest on."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from hushrank.data.ratings.foreign_ratings import ForeignRatings, proper_block
 from hushrank.data.ratings.grouping import UserBlock
-from hushrank.data.rows.arrays import Rows
+from hushrank.data.rows.reading import read_rows
+from hushrank.data.source import Source
 from hushrank.exceptions import InvalidParameter
 from rating_support import user, users_of
 
@@ -76,17 +78,27 @@ def test_arrays_that_contradict_each_other_are_refused(block):
         proper_block(block, N_ITEMS, "A")
 
 
-class Odd(Rows):
+class Odd(Source):
     """Blocks that break every rule."""
 
     n_users = 3
+    sizes: ClassVar = {"n_items": N_ITEMS}
+
+    def empty_block(self):
+        return None
 
     def blocks(self, max_rows=8192):
         yield block_of([0, 2, 2, 3], [2, 2, 9], [5, -5, 1])
 
 
 def test_foreign_rows_keep_their_public_sizes():
-    rows = ForeignRatings(Odd(N_ITEMS, 3), "A")
-    assert (rows.n_features, rows.n_samples, rows.n_users, rows.can_repeat) == (N_ITEMS, 3, 3, True)
+    rows = ForeignRatings(Odd(3), "A")
+    assert (rows.sizes["n_items"], rows.n_samples, rows.n_users, rows.can_repeat) == (N_ITEMS, 3, 3, True)
     assert [users_of(block) for block in rows.blocks()] == [[user(i2=0), user(), user()]]
     assert users_of(rows.empty_block()) == []
+
+
+def test_a_source_that_is_no_ratings_is_refused():
+    for source in (read_rows([[1.0, 2.0]], owner="A"), type("NoUsers", (Odd,), {"sizes": {"n_features": 3}})(3)):
+        with pytest.raises(InvalidParameter, match=r"X of A must be ratings: a table, a matrix or the path of a file"):
+            ForeignRatings(source, "A")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hushrank.data.ratings import out_of_core, rating_columns
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally
-from hushrank.data.ratings.rating_columns import ParquetSource, TableSource, read_rating_file
+from hushrank.data.ratings.rating_columns import RatingParquet, RatingTable, read_rating_file
 from hushrank.exceptions import InvalidParameter
 from rating_support import user, users_of
 
@@ -51,7 +51,7 @@ def read(source):
 
 
 def read_table(data, items=ITEMS, rating_range=(1, 5)):
-    return read(TableSource(data, items, rating_range, "A"))
+    return read(RatingTable(data, items, rating_range, "A"))
 
 
 def read_file(path, items=ITEMS, rating_range=(1, 5)):
@@ -237,7 +237,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("table", "message"), REFUSED)
 def test_unsuitable_tables_are_refused_before_values_are_read(table, message):
-    assert refusal_of(TableSource, table, Catalogue(3), (1, 5), "A") == f"X of A must be {message}."
+    assert refusal_of(RatingTable, table, Catalogue(3), (1, 5), "A") == f"X of A must be {message}."
 
 
 def test_types_are_checked_in_every_file(tmp_path):
@@ -251,7 +251,7 @@ def test_types_are_checked_in_every_file(tmp_path):
     ("items", "ids", "stored"), [(Catalogue(3), ["0"], "str"), (ITEMS, [0], "int"), (ITEMS, np.array([0], "u8"), "int")]
 )
 def test_a_catalogue_of_the_other_type_is_refused(items, ids, stored):
-    message = refusal_of(TableSource, pa.table({**GOOD, "item": ids}), items, (1, 5), "A")
+    message = refusal_of(RatingTable, pa.table({**GOOD, "item": ids}), items, (1, 5), "A")
     assert message == f"items of A must be {stored} ids as in the column item; got '{items.kind} ids'."
 
 
@@ -275,7 +275,7 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
 def test_a_file_that_changes_before_it_is_read_is_refused(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table(GOOD), path)
-    source = ParquetSource([path], Catalogue(3), (1, 5), "A")
+    source = RatingParquet([path], Catalogue(3), (1, 5), "A")
     pq.write_table(pa.table({"user": [1]}), path)
     assert refusal_of(source.read, Tally()) == (
         "X of A must be a readable Parquet file; got 'x.parquet: damaged, or of another kind'."
@@ -292,7 +292,7 @@ def test_text_that_is_not_unicode_stops_nothing_and_merges_no_users(storage):
         texts = pa.array([b"\xed\xa0\x80", b"\xff", b"ann", None], pa.large_binary()).view(pa.large_string())
         data = pa.table({"user": texts, "item": pa.array(["tea", "oil", "tea", "jam"])})
     tally = Tally()
-    block = TableSource(data, ITEMS, None, "A").read(tally)
+    block = RatingTable(data, ITEMS, None, "A").read(tally)
     assert sorted(users_of(block)) == sorted([user(i0=1), user(), user(i0=1)])
     assert (tally.n_unknown, tally.n_without_user) == (1, 1)
 
@@ -301,5 +301,5 @@ def test_a_category_that_is_not_unicode_is_refused_without_showing_it():
     categories = pd.Categorical(pd.array(["\ud800", "ann"], dtype=pd.StringDtype("python")))
     data = pd.DataFrame({"user": categories, "item": pd.array(["tea", "jam"], "string")})
     with pytest.raises(InvalidParameter, match="column 'user' of type") as caught:
-        TableSource(data, ITEMS, None, "A")
+        RatingTable(data, ITEMS, None, "A")
     assert "\ud800" not in str(caught.value)

@@ -1,23 +1,11 @@
 """Arrays and sparse matrices in blocks: views, dense pieces of bounded size, and refusals that show no values."""
 
-import struct
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from hushrank.data.rows.arrays import (
-    MAX_BLOCK_BYTES,
-    MAX_BLOCK_ROWS,
-    check_real_rows,
-    choose_columns,
-    convert,
-    read_array,
-    read_sparse,
-    refuse_damaged,
-    to_complex,
-    to_number,
-)
+from hushrank.data.rows.arrays import check_real_rows, read_array, read_sparse
+from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from hushrank.exceptions import InvalidParameter
 
 REAL = ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64", ">f8"]
@@ -86,13 +74,6 @@ def test_refused_arrays_are_described_without_values(data, message):
     with pytest.raises(InvalidParameter) as refusal:
         read_array(data, "PCA")
     assert str(refusal.value) == message
-
-
-def test_extended_precision_is_refused():
-    if np.dtype(np.longdouble).itemsize > 8:
-        for dtype, name in ((np.longdouble, "float128"), (np.clongdouble, "complex256")):
-            with pytest.raises(InvalidParameter, match=f"must be numbers of at most double precision; got '{name}'"):
-                read_array(np.ones((1, 1), dtype), "PCA")
 
 
 @pytest.mark.parametrize("read", [read_array, read_sparse])
@@ -179,69 +160,4 @@ def test_complex_rows_are_refused_where_real_ones_are_needed():
         assert str(refusal.value) == f"X of PCA must be {requirement}; got 'complex numbers'."
 
 
-def test_signaling_entries_are_converted_in_silence():
-    signaling = np.array([[0x7F800001, 0x3F800000]], np.uint32).view(np.float32)
-    for dtype in (np.float64, np.complex128):
-        converted = convert(signaling, dtype)
-        assert converted.dtype == dtype and np.isnan(converted[0, 0]) and converted[0, 1] == 1
-
-
-def test_cells_become_numbers_or_nan():
-    for cell, number in ((3, 3.0), ("3.5", 3.5), (True, 1.0), (np.float32(0.5), 0.5)):
-        assert to_number(cell) == to_complex(cell) == number
-        assert isinstance(to_number(cell), float) and isinstance(to_complex(cell), complex)
-    for cell in (None, "oops", 10**400, [1.0], object()):
-        assert np.isnan(to_number(cell)) and np.isnan(to_complex(cell))
-    for cell in (2j, 1 + 2j, np.complex128(2j), np.complex64(2j)):
-        assert np.isnan(to_number(cell)) and to_complex(cell) == cell
-    for cell in (2 + 0j, np.complex128(2), np.complex64(2)):
-        assert to_number(cell) == to_complex(cell) == 2.0
-    assert to_complex("1+2j") == 1 + 2j
-
-
 # Columns and files.
-
-
-def test_columns_are_chosen_in_order():
-    assert choose_columns(["a", "b", "c"], None, "PCA") == [0, 1, 2]
-    assert choose_columns(["a", "b", "c"], ("c", "a"), "PCA") == [2, 0]
-    assert choose_columns([0, "b", 2], [2], "PCA") == [2]
-
-
-@pytest.mark.parametrize(
-    ("names", "columns", "message"),
-    [
-        (["a", "b", "a"], None, "X of PCA must be a table whose column names differ; got \"two columns 'a'\"."),
-        (["a", "b"], ["c"], "X of PCA must be a table with the column 'c'; got '2 other columns'."),
-        (["a", "b"], ["a", "a"], "columns of PCA must be a list of different column names; got ['a', 'a']."),
-        (["a", "b"], [], "columns of PCA must be a list of different column names; got []."),
-        (["a", "b"], "ab", "columns of PCA must be a list of different column names; got 'ab'."),
-        ([], None, "X of PCA must be a table with a column; got '0 feature(s) (shape=(0, 0)) while a minimum of 1 is"),
-    ],
-)
-def test_unsuitable_columns_are_refused(names, columns, message):
-    with pytest.raises(InvalidParameter) as refusal:
-        choose_columns(names, columns, "PCA")
-    assert str(refusal.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    "error", [KeyError, ValueError, NotImplementedError, UnicodeError, RecursionError, struct.error]
-)
-def test_damage_becomes_one_line_without_content(tmp_path, error):
-    with pytest.raises(InvalidParameter) as refusal, refuse_damaged(tmp_path / "x.csv", "CSV", "PCA"):
-        raise error("secret\nvalue")
-    assert str(refusal.value) == "X of PCA must be a readable CSV file; got 'x.csv: damaged, or of another kind'."
-
-
-def test_what_is_known_about_an_unreadable_file_is_said(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"got 'y: No such file or directory'"):
-        with refuse_damaged(tmp_path / "y", "CSV", "PCA"):
-            (tmp_path / "y").open()
-    with pytest.raises(InvalidParameter, match=r"got 'z: too large for the memory'"):
-        with refuse_damaged(tmp_path / "z", "npz", "PCA"):
-            raise MemoryError
-    for own in (InvalidParameter("A", "x", "y", 1), AssertionError(), KeyboardInterrupt()):
-        with pytest.raises(type(own)) as kept, refuse_damaged(tmp_path / "z", "CSV", "PCA"):
-            raise own
-        assert kept.value is own

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushrank.data.rows.parquet_rows import ParquetRows, parquet_files
+from hushrank.data.files import parquet_files
+from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.exceptions import InvalidParameter
 
 
@@ -71,26 +72,6 @@ def test_a_large_row_group_needs_little_memory(tmp_path):
 
 
 # Folders.
-
-
-def test_folders_are_searched_below_hidden_names_aside(tmp_path):
-    for name in ("b.parquet", "a.pq", "deep/er/c.PARQUET", ".hidden.parquet", "_x.parquet", "_tmp/y.parquet"):
-        write(tmp_path / name)
-    (tmp_path / "notes.txt").write_text("no rows")
-    (tmp_path / "folder.parquet").mkdir()
-    found = [path.relative_to(tmp_path).as_posix() for path in parquet_files(tmp_path, "PCA")]
-    assert found == ["a.pq", "b.parquet", "deep/er/c.PARQUET"]
-    assert ParquetRows(parquet_files(tmp_path, "PCA"), "PCA", None).n_samples == 9
-
-
-def test_a_folder_whose_own_name_is_hidden_is_read(tmp_path):
-    write(tmp_path / ".cache" / "a.parquet")
-    assert len(parquet_files(tmp_path / ".cache", "PCA")) == 1
-
-
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"X of PCA must be a folder with Parquet files; got '.*none found'"):
-        parquet_files(tmp_path, "PCA")
 
 
 @pytest.mark.parametrize("other", [{"a": [1]}, {"a": [1], "b": [1.0], "c": [1.0]}, {"a": [1], "B": [1.0]}])

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushrank.data.rows.arrays import MAX_BLOCK_BYTES
-from hushrank.data.rows.reading import MAX_BLOCK_ROWS, read_rows
+from hushrank.data.rows.reading import read_rows
+from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from hushrank.engine.local import LocalEngine
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.integer_sums import integer_gram, integer_gram_complex, integer_sum_l1

@@ -9,7 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.rows.table_rows import is_table, read_table, to_block
+from hushrank.data.frames import is_table, to_block
+from hushrank.data.rows.table_rows import read_table
 from hushrank.exceptions import InvalidParameter
 
 VALUES = {"i": [1, 2, 3], "f": [0.5, math.nan, math.inf], "b": [True, False, True]}
@@ -177,10 +178,3 @@ def test_lazy_frames_are_refused_with_advice():
     assert is_table(lazy)
     with pytest.raises(InvalidParameter, match=r"collect\(\) the lazy frame, or pass the path .*; got 'LazyFrame'"):
         read_table(lazy, "PCA")
-
-
-def test_what_is_a_table():
-    tables = [frame({"a": [1]}) for frame in FRAMES]
-    assert all(map(is_table, tables))
-    for other in (np.ones((2, 2)), [[1]], "a.csv", iter([]), len, pd.Series([1]), None):
-        assert not is_table(other)

@@ -7,11 +7,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from hushrank.base import NotFitted
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.queries import _largest
 from hushrank.evaluation.synthetic import synthetic_ratings
-from hushrank.exceptions import InvalidParameter
+from hushrank.exceptions import InvalidParameter, NotFitted
 
 N_ITEMS = 30
 NAMES = [f"item {j:02d}" for j in range(N_ITEMS)]

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushrank.data.rows.arrays import ArrayRows
-from hushrank.engine.local import LocalEngine
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
-from hushrank.estimators.second_moment.sums import sum_complex_rows, sum_products, sum_rows
+from hushrank.estimators.second_moment.sums import sum_products, sum_rows
 from hushrank.evaluation.audit import delta_lower_bound, epsilon_lower_bound
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.events import Composed, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.symmetric import second_moment_frobenius_sensitivity
 from hushrank.privacy.mechanisms.vector import GaussianLattice, vector_l1_sensitivity, vector_l2_sensitivity
@@ -56,7 +54,7 @@ def change(kernel, state, one, other):
 @given(one=wild_row, other=wild_row, centered=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_no_row_moves_the_second_moment_beyond_its_bound(budget, one, other, centered):
-    lattice = estimator(budget)._plan(budget, D).matrix
+    lattice = estimator(budget)._plan(budget, {"n_features": D}).matrix
     if budget.neighbors is Neighbors.ADD_REMOVE:
         other = None
     D_ = change(sum_products, (np.full(D, 0.25) if centered else None, lattice), one, other)
@@ -70,7 +68,7 @@ def test_no_row_moves_the_second_moment_beyond_its_bound(budget, one, other, cen
 @given(one=wild_row, other=wild_row)
 @settings(max_examples=40, deadline=None)
 def test_no_row_moves_the_sum_for_the_center_beyond_its_bound(budget, one, other):
-    lattice = estimator(budget, center="private", center_norm=2.0)._plan(budget, D).center
+    lattice = estimator(budget, center="private", center_norm=2.0)._plan(budget, {"n_features": D}).center
     difference = change(sum_rows, lattice, one, None if budget.neighbors is Neighbors.ADD_REMOVE else other)
     if isinstance(lattice, GaussianLattice):
         assert (difference**2).sum() <= vector_l2_sensitivity(lattice.squared_bound**0.5, budget.neighbors) ** 2 + 1e-6
@@ -80,7 +78,7 @@ def test_no_row_moves_the_sum_for_the_center_beyond_its_bound(budget, one, other
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_worst_pair_attains_the_bound_around_any_center(budget):
-    lattice = estimator(budget)._plan(budget, D).matrix
+    lattice = estimator(budget)._plan(budget, {"n_features": D}).matrix
     T = lattice.squared_bound
     y = np.array(four_squares(T), float)
     turned = np.array([-y[1], y[0], -y[3], y[2]])  # orthogonal to y
@@ -97,54 +95,7 @@ def test_a_worst_pair_attains_the_bound_around_any_center(budget):
     assert norm == pytest.approx(bound(math.sqrt(T), budget.neighbors), rel=1e-9)
 
 
-def test_the_pure_center_shortens_no_row_within_its_norm():
-    budget = Budget(1.0)
-    lattice = estimator(budget, center="private", center_norm=2.0)._plan(budget, D).center
-    x = np.full((1, D), 1.0)  # norm 2, and L1 norm 4 = sqrt(4) * 2: the worst direction
-    assert sum_rows(x, lattice)[1].tolist() == [1, 0, 0]
-    assert sum_rows(1.001 * x, lattice)[1].tolist() == [1, 0, 1]
-    lattice = estimator(budget, center="private", center_norm=2.0, field="complex")._plan(budget, D).center
-    z = np.full((1, D), (1 + 1j) / 2**0.5)  # norm 2, and L1 norm sqrt(8) * 2 of all real numbers
-    assert sum_complex_rows(z, lattice)[1].tolist() == [1, 0, 0]
-    assert sum_complex_rows(1.001 * z, lattice)[1].tolist() == [1, 0, 1]
-
-
 # 2. Plan: order and shares
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("center", [None, "private"])
-def test_steps_stand_in_the_order_of_execution_and_share_the_budget(budget, center):
-    model = estimator(budget, center=center)
-    releases = model._plan(budget, D)
-    noise = NoiseSource()
-    model._release(releases, noise, lambda *args: LocalEngine(1).total(ArrayRows(rows(), "test"), *args))
-    assert noise.executed == tuple(step.event for step in releases.steps())
-    assert len(noise.executed) == 1 + (center is not None) + (budget.neighbors is Neighbors.ADD_REMOVE)
-    given_ = noise.guarantee(budget)
-    assert 0.999 * budget.epsilon < given_.epsilon <= budget.epsilon and given_.delta <= budget.delta
-
-
-def test_shares_are_ten_and_two_percent():
-    pure = estimator(Budget(1.0, 0, "add_remove"), center="private")._plan(Budget(1.0, 0, "add_remove"), D)
-    assert [step.event for step in pure.steps()] == [Pure(0.02), Pure(0.1), pytest_pure(0.88)]
-    budget = Budget(1.0, 1e-6, "add_remove")
-    events = [step.event for step in estimator(budget, center="private")._plan(budget, D).steps()]
-    squares = np.array([1 / event.noise_multiplier**2 for event in events])
-    assert squares / squares.sum() == pytest.approx([0.02, 0.1, 0.88], rel=1e-9)
-    assert all(isinstance(event, Gaussian) for event in events)
-
-
-def pytest_pure(epsilon):
-    """Equal to Pure events of nearly this epsilon: the last share is rounded down."""
-
-    class Near:
-        def __eq__(self, other):
-            return isinstance(other, Pure) and other.epsilon == pytest.approx(epsilon, rel=1e-15)
-
-        __hash__ = None
-
-    return Near()
 
 
 # 3. Noise, from both sides
@@ -171,7 +122,7 @@ def test_the_noise_of_the_center_has_the_planned_scale(delta):
     n, d, n_fits = 10_000, 50, 100
     budget = Budget(1.0, delta)
     model = estimator(budget, center="private")
-    releases = model._plan(budget, d)
+    releases = model._plan(budget, {"n_features": d})
     scale = next(iter(model.plan((n, d)).steps[0].scales.values()))
     p_value = normal_scale_p_value if delta else laplace_scale_p_value
     totals = iter([(np.zeros(d, np.int64), [n, 0, 0]), (np.zeros((d, d), np.int64), [n, 0, 0])] * n_fits)
@@ -188,7 +139,7 @@ def test_the_noise_of_the_center_has_the_planned_scale(delta):
 def test_the_released_count_has_the_planned_noise(delta):
     budget = Budget(1.0, delta, "add_remove")
     model = estimator(budget)
-    releases, scale = model._plan(budget, 2), next(iter(model.plan((9, 2)).steps[0].scales.values()))
+    releases, scale = model._plan(budget, {"n_features": 2}), next(iter(model.plan((9, 2)).steps[0].scales.values()))
     noise = NoiseSource()
     errors = [model._count(np.array([10**6, 0, 0]), releases, noise) - 10**6 for _ in range(4000)]
     assert set(noise.executed) == {releases.count}
@@ -254,21 +205,6 @@ def test_huge_bounds_on_the_center_do_not_overflow():
 
 
 # 5. Forecast
-
-
-def test_the_forecast_is_stated_in_units_of_the_data_and_of_the_bound():
-    forecast = estimator(Budget(1.0), row_norm=3.0).plan((1000, D)).forecast
-    unit = estimator(Budget(1.0), row_norm=1.0).plan((1000, D)).forecast
-    error = "spectral error of the covariance"
-    assert forecast[error] == pytest.approx(9 * unit[error])
-    assert forecast["the same over row_norm^2"] == pytest.approx(unit[error])
-
-
-def test_n_max_sets_the_lattices():
-    budget = Budget(1.0)
-    fine, coarse = (estimator(budget, center="private", n_max=n)._plan(budget, D) for n in (2**26, 2**50))
-    assert coarse.matrix.squared_bound < fine.matrix.squared_bound
-    assert coarse.center.l1_bound < fine.center.l1_bound
 
 
 # 6. Refusals, and the data holder's log
@@ -349,7 +285,7 @@ def test_audit_of_a_pure_fit_under_add_remove(halved):
     """One column, a full row added: the sum moves by row_norm^2, for which Laplace-shaped noise is tight."""
     budget, trials = Budget(1.0, neighbors="add_remove"), 20_000
     model = estimator(budget)
-    releases = model._plan(budget, 1)
+    releases = model._plan(budget, {"n_features": 1})
     if halved:
         matrix = plant(releases.matrix, multiplier=releases.matrix.multiplier // 2)
         releases = dataclasses.replace(releases, matrix=matrix)
@@ -366,7 +302,7 @@ def test_audit_of_a_gaussian_fit_under_replace(halved):
     """Orthogonal full rows replace each other; the likelihood ratio depends on one linear form of the release."""
     budget, trials = Budget(0.1, 0.2), 20_000
     model = estimator(budget)
-    releases = model._plan(budget, 2)
+    releases = model._plan(budget, {"n_features": 2})
     if halved:
         gram = plant(releases.matrix, exponent=releases.matrix.exponent - 1)
         releases = dataclasses.replace(releases, matrix=gram)

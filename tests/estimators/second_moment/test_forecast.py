@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hushrank.bounds.orbit import expected_score_loss
 from hushrank.estimators.second_moment.forecast import draw_threshold, noise_edge, signal_threshold
 from hushrank.estimators.second_moment.pca import PrivatePCA
-from hushrank.evaluation.bounds import expected_score_loss
 from hushrank.orbit.sphere import draw_vector
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram

@@ -11,12 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from hushrank.base import NotFitted
 from hushrank.estimators.second_moment.estimator import SecondMoment
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.evaluation.metrics import captured_variance
 from hushrank.evaluation.synthetic import power_law_rows
-from hushrank.exceptions import InvalidParameter
+from hushrank.exceptions import InvalidParameter, NotFitted
 from hushrank.linalg.quantize import quantize_rows
 from hushrank.privacy.events import Gaussian, Pure
 
@@ -33,7 +32,7 @@ HUGE = {"epsilon": 1e9, "row_norm": 1.0}
 def test_a_huge_budget_gives_the_non_private_answer_on_the_quantized_rows(delta):
     X = power_law_rows(500, 6, seed=3)
     pca = PrivatePCA(6, delta=delta, **HUGE)
-    lattice = pca._plan(pca._check_parameters(), 6).matrix
+    lattice = pca._plan(pca._check_parameters(), {"n_features": 6}).matrix
     Y = quantize_rows(X, 1.0, lattice.squared_bound) / math.sqrt(lattice.squared_bound)
     values, vectors = np.linalg.eigh(Y.T @ Y / 500)
     pca.fit(X)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushrank.base import clone
+from hushrank.estimator import clone
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -14,7 +14,7 @@ PURE, APPROXIMATE = {"row_norm": 2.0, "epsilon": 1.0}, {"row_norm": 2.0, "epsilo
 
 
 def probe_of(estimator):
-    return estimator._noise_probe(estimator._plan(estimator._check_parameters(), D), D)
+    return estimator._noise_probe(estimator._plan(estimator._check_parameters(), {"n_features": D}), {"n_features": D})
 
 
 def levels(estimator, seeds):
@@ -93,5 +93,7 @@ def test_a_single_column_shows_what_it_can():
         (PrivatePCA(1, **PURE, mechanism="exponential"), set()),
         (PrivateLowRank(1, **PURE, mechanism="exponential"), {"eigenvalues"}),
     ):
-        probe = estimator._noise_probe(estimator._plan(estimator._check_parameters(), 1), 1)
+        probe = estimator._noise_probe(
+            estimator._plan(estimator._check_parameters(), {"n_features": 1}), {"n_features": 1}
+        )
         assert set(probe.levels(clone(estimator).fit(probe.data))) == names

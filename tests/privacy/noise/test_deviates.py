@@ -1,22 +1,13 @@
-"""The drawn law: cells, digits, tails and independence, the wiring of the slow path, and coin flips."""
+"""The drawn law: cells, digits, tails and independence, and the wiring of the slow path."""
 
 import inspect
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from hushrank.privacy.noise import deviates, kernels
-from hushrank.privacy.noise.deviates import (
-    RareDraw,
-    add_laplace,
-    add_normals,
-    bernoulli_exp,
-    bernoulli_exp_fraction,
-    draw,
-    wrap_int64,
-)
+from hushrank.privacy.noise.deviates import RareDraw, add_laplace, add_normals, draw, wrap_int64
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import FRACTION_BITS, exponential_law, normal_law
 from support import (
@@ -196,17 +187,3 @@ def test_only_contiguous_int64_is_added_to(bad):
 def test_exponent_has_limits(exponent):
     with pytest.raises(ValueError, match="exponent must be between 0 and 50"):
         add_normals(np.zeros(3, np.int64), exponent, Keystream())
-
-
-@pytest.mark.parametrize("gamma", [0.0, 1e-3, 0.1, 0.5, 1.0, 3.7, 12.0])
-def test_bernoulli_exp(gamma):
-    units, n = int(gamma * 2**54), 1_000_000
-    flips = bernoulli_exp(np.full((1000, n // 1000), units), Keystream())
-    assert flips.shape == (1000, n // 1000)
-    assert_plausible(count_p_value(flips.sum(), n, np.exp(-units / 2**54)))
-
-
-def test_bernoulli_exp_of_a_fraction():
-    stream, n = Keystream(), 10_000
-    flips = sum(bernoulli_exp_fraction(Fraction(2, 3), stream) for _ in range(n))
-    assert_plausible(count_p_value(flips, n, np.exp(-2 / 3)))

@@ -1,21 +1,23 @@
 """Ratings that somebody else's class hands out: brought into the form that sensitivities rest on, a block at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.data.numbers import convert
 from hushrank.data.ratings.grouping import RATING, UserBlock, group_ratings
-from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Rows, convert
+from hushrank.data.source import MAX_BLOCK_ROWS, Source
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.quantize import compiled
 
 _DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float32))
+_RATINGS = "ratings: a table, a matrix or the path of a file"
 _FORM = "blocks of users: indptr from 0 on to the number of ratings, never falling, and as many items as values"
 
 
-class ForeignRatings(Rows):
+class ForeignRatings(Source):
     """Blocks of another source of ratings, each with rising items, none twice, of the catalogue, and values in [-1, 1].
 
     A block that is not so is grouped anew, as ratings of any other kind are: repeated items count as their mean,
@@ -24,25 +26,33 @@ class ForeignRatings(Rows):
 
     Parameters
     ----------
-    rows : Rows
-        With blocks like `UserBlock` and an attribute `n_users`.
+    source : Source
+        With blocks like `UserBlock`, a size n_items and an attribute `n_users`.
     owner : str
         Who asks, for error messages.
     """
 
-    def __init__(self, rows: Any, owner: str) -> None:
-        super().__init__(rows.n_features, rows.n_samples)
-        self._rows, self._owner = rows, owner
-        self.can_repeat = rows.can_repeat
+    def __init__(self, source: Any, owner: str) -> None:
+        # Looked up in the class: the number of users itself is not asked for before it is paid for.
+        if not hasattr(type(source), "n_users") or "n_items" not in source.sizes:
+            raise InvalidParameter(owner, "X", _RATINGS, type(source).__name__)
+        super().__init__(source.n_samples)
+        self._source, self._owner = source, owner
+        self.n_items, self.can_repeat = int(source.sizes["n_items"]), source.can_repeat
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The length of the catalogue."""
+        return {"n_items": self.n_items}
 
     @property
     def n_users(self) -> int:
         """As the source says."""
-        return int(self._rows.n_users)
+        return int(self._source.n_users)
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
         """The blocks of the source in their proper form."""
-        return (proper_block(block, self.n_features, self._owner) for block in self._rows.blocks(max_rows))
+        return (proper_block(block, self.n_items, self._owner) for block in self._source.blocks(max_rows))
 
     def empty_block(self) -> UserBlock:
         """A block without users."""

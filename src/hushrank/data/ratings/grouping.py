@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.rows.arrays import MAX_BLOCK_BYTES
+from hushrank.data.ratings.rating_range import Range
+from hushrank.data.source import MAX_BLOCK_BYTES
 from hushrank.linalg.quantize import compiled
-
-Range = tuple[float, float]
 
 MAX_BLOCK_RATINGS = MAX_BLOCK_BYTES // 8
 

@@ -18,17 +18,16 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
 from hushrank.data.delimited import DelimitedText
+from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.frames import to_block
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue, bytes_as_text, to_ids
-from hushrank.data.ratings.grouping import Range, Tally, UserBlock, scale_ratings
+from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
-from hushrank.data.rows.arrays import refuse_damaged
-from hushrank.data.rows.parquet_rows import SUFFIXES, parquet_files
-from hushrank.data.rows.table_rows import to_block
+from hushrank.data.ratings.rating_range import Range
 from hushrank.exceptions import InvalidParameter
 
 BATCH_ROWS = 2**16
-_BUFFER_BYTES = 2**16  # see parquet.py
 
 # Ids of users as an Arrow array, positions of items, ratings; all of one length.
 Batch = tuple[pa.Array, NDArray[np.int64], NDArray[np.float64]]
@@ -36,7 +35,7 @@ Batch = tuple[pa.Array, NDArray[np.int64], NDArray[np.float64]]
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
 
 
-class ColumnSource(ABC):
+class RatingColumns(ABC):
     """Rows of a user, an item and a rating, in any order.
 
     Parameters
@@ -75,7 +74,7 @@ class ColumnSource(ABC):
         return to_ids(columns[0]), self._catalogue.positions(columns[1]), ratings
 
 
-class TableSource(ColumnSource):
+class RatingTable(RatingColumns):
     """Ratings of an eager frame that narwhals knows."""
 
     def __init__(self, data: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
@@ -111,7 +110,7 @@ class TableSource(ColumnSource):
             yield self._to_batch([to_arrow(part[name]) for name in self._names], len(part))
 
 
-class ParquetSource(ColumnSource):
+class RatingParquet(RatingColumns):
     """Ratings of one Parquet file or of several; columns and types come from the footers of all of them."""
 
     def __init__(self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
@@ -131,13 +130,13 @@ class ParquetSource(ColumnSource):
         for path in self._paths:
             with (
                 refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file,
+                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
             ):
                 for batch in file.iter_batches(BATCH_ROWS, columns=list(self._names)):
                     yield self._to_batch([batch.column(name) for name in self._names], batch.num_rows)
 
 
-class CsvSource(ColumnSource):
+class RatingCsv(RatingColumns):
     """Ratings of a CSV file; a record that cannot be read is a row without a user."""
 
     def __init__(self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
@@ -154,20 +153,20 @@ class CsvSource(ColumnSource):
 
 def read_rating_file(
     path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str
-) -> ColumnSource:
+) -> RatingColumns:
     """The source for a Parquet or CSV file, told by its suffix, or for a folder of Parquet files."""
     path = Path(fspath(path))
     if path.is_dir():
-        return ParquetSource(parquet_files(path, owner), catalogue, rating_range, owner)
+        return RatingParquet(parquet_files(path, owner), catalogue, rating_range, owner)
     suffix = path.suffix.lower()
-    if suffix not in (*SUFFIXES, ".csv"):
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(SUFFIXES)}, .csv"
+    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
         raise InvalidParameter(owner, "X", requirement, path.name)
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
     if suffix == ".csv":
-        return CsvSource(path, catalogue, rating_range, owner)
-    return ParquetSource([path], catalogue, rating_range, owner)
+        return RatingCsv(path, catalogue, rating_range, owner)
+    return RatingParquet([path], catalogue, rating_range, owner)
 
 
 def check_names(names: Sequence[Hashable], wanted: Sequence[str], owner: str) -> None:

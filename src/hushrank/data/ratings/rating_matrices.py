@@ -6,17 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.ratings.grouping import (
-    MAX_BLOCK_RATINGS,
-    Range,
-    Tally,
-    UserBlock,
-    group_ratings,
-    scale_ratings,
-    user_spans,
-)
+from hushrank.data.numbers import check_matrix, convert, to_number
+from hushrank.data.ratings.grouping import MAX_BLOCK_RATINGS, Tally, UserBlock, group_ratings, scale_ratings, user_spans
 from hushrank.data.ratings.out_of_core import Grouper, UserStore
-from hushrank.data.rows.arrays import ArrayRows, check_matrix, check_real_rows, convert, read_array, to_number
+from hushrank.data.ratings.rating_range import Range
+from hushrank.data.rows.arrays import ArrayRows, check_real_rows, read_array
 from hushrank.data.sparse import check_sparse
 from hushrank.exceptions import InvalidParameter
 
@@ -25,7 +19,7 @@ _FORMATS = ("csr", "csc", "coo", "lil", "dok")
 _LARGEST_SIZE = 2**31 - 1
 
 
-class DenseSource:
+class DenseRatings:
     """A matrix of users and items with NaN where there is no rating; zero as well for implicit feedback."""
 
     def __init__(self, rows: ArrayRows, rating_range: Range | None) -> None:
@@ -50,7 +44,7 @@ class DenseSource:
         return rated & (block != 0) if self._range is None else rated
 
 
-class SparseSource:
+class SparseRatings:
     """A sparse matrix of users and items whose stored entries are the ratings; no zeros for implicit feedback.
 
     Several stored entries of one place count as their mean, so nothing here may add them up as SciPy does.
@@ -111,14 +105,14 @@ class SparseSource:
         return scale_ratings(users, items, convert(ratings, np.float64), self._range, tally)
 
 
-def read_dense(data: Any, rating_range: Range | None, owner: str) -> DenseSource:
+def read_dense(data: Any, rating_range: Range | None, owner: str) -> DenseRatings:
     """The source for an array of real numbers or nested sequences of them."""
     rows = read_array(data, owner)
     check_real_rows(rows, owner)
-    return DenseSource(rows, rating_range)
+    return DenseRatings(rows, rating_range)
 
 
-def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseSource:
+def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseRatings:
     """The source for a SciPy sparse matrix or array of real numbers."""
     check_matrix(X.dtype, X.shape, owner)
     if X.dtype.kind == "c":
@@ -129,7 +123,7 @@ def read_stored(X: Any, rating_range: Range | None, owner: str) -> SparseSource:
     if max(X.shape) > _LARGEST_SIZE:
         raise InvalidParameter(owner, "X", f"a matrix of at most {_LARGEST_SIZE} users and items", f"shape {X.shape}")
     check_sparse(X, owner)
-    return SparseSource(X, rating_range)
+    return SparseRatings(X, rating_range)
 
 
 def _inside(indices: NDArray[Any], size: int) -> NDArray[np.int64]:

@@ -6,33 +6,33 @@ of an unknown item is ignored, and the numbers of these go to the log, which is 
 """
 
 import logging
-import math
-from collections.abc import Iterator
-from numbers import Integral, Real
+from collections.abc import Iterator, Mapping
+from numbers import Integral
 from os import PathLike
 from typing import Any, Protocol, cast
 
 import numpy as np
 import scipy.sparse
 
+from hushrank.data.frames import is_table
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.foreign_ratings import ForeignRatings, proper_block
-from hushrank.data.ratings.grouping import Range, Tally, UserBlock, user_spans
-from hushrank.data.ratings.rating_columns import TableSource, check_names, read_rating_file
+from hushrank.data.ratings.grouping import Tally, UserBlock, user_spans
+from hushrank.data.ratings.rating_columns import RatingTable, check_names, read_rating_file
 from hushrank.data.ratings.rating_matrices import read_dense, read_stored
-from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Rows, to_number
-from hushrank.data.rows.table_rows import is_table
+from hushrank.data.ratings.rating_range import Range, check_rating_range
+from hushrank.data.source import MAX_BLOCK_ROWS, Source
 from hushrank.exceptions import InvalidParameter
 
-__all__ = ["Ratings", "UserBlock", "check_rating_range", "read_ratings"]
+__all__ = ["Ratings", "UserBlock", "read_ratings"]
 
 log = logging.getLogger("hushrank")
 
 _CATALOGUE = "the public catalogue of items (ids or a count): which items exist must not be read off the data"
 
 
-class Source(Protocol):
-    """Where ratings come from."""
+class Origin(Protocol):
+    """Where ratings come from: a matrix, a table or files."""
 
     n_users: int | None
 
@@ -41,12 +41,12 @@ class Source(Protocol):
         ...
 
 
-class Ratings(Rows):
+class Ratings(Source):
     """Ratings of users, read and grouped once, when the first block or the number of users is asked for.
 
     Parameters
     ----------
-    source : Source
+    origin : Origin
         Where they come from; let go of after reading.
     n_items : int
         Length of the catalogue.
@@ -60,17 +60,22 @@ class Ratings(Rows):
 
     def __init__(
         self,
-        source: Source,
+        origin: Origin,
         n_items: int,
         n_users: int | None = None,
         rating_range: Range | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
-        super().__init__(n_items, source.n_users)
-        self.rating_range, self.catalogue = rating_range, catalogue
-        self._source: Source | None = source
+        super().__init__(origin.n_users)
+        self.n_items, self.rating_range, self.catalogue = n_items, rating_range, catalogue
+        self._origin: Origin | None = origin
         self._block: UserBlock | None = None
         self._public_users = None if n_users is None else int(n_users)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The length of the catalogue."""
+        return {"n_items": self.n_items}
 
     @property
     def n_users(self) -> int:
@@ -92,10 +97,10 @@ class Ratings(Rows):
     def _read(self) -> UserBlock:
         """All users; reads them at the first call."""
         if self._block is None:
-            assert self._source is not None
+            assert self._origin is not None
             tally = Tally()
-            self._block = proper_block(self._source.read(tally), self.n_features, "Ratings")
-            self._source, self.n_samples = None, len(self._block)
+            self._block = proper_block(self._origin.read(tally), self.n_items, "Ratings")
+            self._origin, self.n_samples = None, len(self._block)
             self._log(tally)
         assert self._block is not None
         return self._block
@@ -121,11 +126,11 @@ def read_ratings(
 
     Parameters
     ----------
-    data : sparse matrix, array-like, table, path or Rows
+    data : sparse matrix, array-like, table, path or Source
         A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
         for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
         of a Parquet or CSV file or of a folder of Parquet files with these columns. `Ratings` are returned as they are,
-        and blocks of other `Rows` of users are brought into their proper form.
+        and blocks of another `Source` of users are brought into their proper form.
     owner : str
         Who asks, for error messages.
     items : int, sequence of ids or Catalogue
@@ -155,9 +160,8 @@ def read_ratings(
     >>> block.indptr.tolist(), block.items.tolist(), block.values.tolist()
     ([0, 2, 4], [0, 2, 1, 2], [-1.0, 1.0, -0.5, 0.0])
     """
-    if isinstance(data, Rows):
-        is_foreign = type(data) is not Ratings and hasattr(type(data), "n_users")
-        return cast(Ratings, ForeignRatings(data, owner) if is_foreign else data)
+    if isinstance(data, Source):
+        return data if type(data) is Ratings else cast(Ratings, ForeignRatings(data, owner))
     bounds = None if is_implicit else check_rating_range(rating_range, owner)
     if n_users is not None and (isinstance(n_users, bool) or not isinstance(n_users, Integral) or n_users < 1):
         raise InvalidParameter(owner, "n_users", "an integer >= 1 or None", n_users)
@@ -169,25 +173,14 @@ def read_ratings(
                     [str(name) for name in getattr(data, "column_names", data.columns)], ["user", "item"], owner
                 )
             raise InvalidParameter(owner, "items", _CATALOGUE, None)
-        read = TableSource if is_table(data) else read_rating_file
-        source: Source = read(data, catalogue, bounds, owner)
-        return Ratings(source, len(catalogue), n_users, bounds, catalogue)
+        read = RatingTable if is_table(data) else read_rating_file
+        origin: Origin = read(data, catalogue, bounds, owner)
+        return Ratings(origin, len(catalogue), n_users, bounds, catalogue)
     matrix = read_stored(data, bounds, owner) if scipy.sparse.issparse(data) else read_dense(data, bounds, owner)
     if catalogue is not None and len(catalogue) != matrix.n_items:
         requirement = f"None or {matrix.n_items} ids, one for each column"
         raise InvalidParameter(owner, "items", requirement, f"{len(catalogue)} ids")
     return Ratings(matrix, matrix.n_items, n_users, bounds, catalogue)
-
-
-def check_rating_range(rating_range: Any, owner: str) -> Range:
-    """The pair as floats, if it is one of finite numbers that rise."""
-    is_pair = isinstance(rating_range, tuple | list | np.ndarray) and len(rating_range) == 2
-    if is_pair and all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in rating_range):
-        low, high = map(to_number, rating_range)
-        if math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0:  # not so for some subnormal numbers
-            return low, high
-    requirement = "a pair (lowest, highest) of finite numbers, lowest < highest"
-    raise InvalidParameter(owner, "rating_range", requirement, rating_range)
 
 
 def _to_catalogue(items: Any, owner: str) -> Catalogue:

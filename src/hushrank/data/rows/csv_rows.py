@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Block, Rows, choose_columns
+from hushrank.data.frames import choose_columns
+from hushrank.data.rows.arrays import Rows
+from hushrank.data.source import MAX_BLOCK_ROWS, Block
 from hushrank.exceptions import InvalidParameter
 
 

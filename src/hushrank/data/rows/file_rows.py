@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from hushrank.data.rows.arrays import Rows, read_array, read_sparse, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.rows.arrays import Rows, read_array, read_sparse
 from hushrank.data.rows.csv_rows import CsvRows
-from hushrank.data.rows.parquet_rows import SUFFIXES, ParquetRows, parquet_files
+from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.exceptions import InvalidParameter
 
 Columns = Sequence[Hashable] | None
@@ -56,7 +57,7 @@ def _read_npz(path: Path, owner: str, columns: Columns) -> Rows:
 
 
 _READERS: dict[str, Callable[[Path, str, Columns], Rows]] = {
-    **dict.fromkeys(SUFFIXES, _read_parquet),
+    **dict.fromkeys(PARQUET_SUFFIXES, _read_parquet),
     ".csv": CsvRows,
     ".npy": _read_npy,
     ".npz": _read_npz,

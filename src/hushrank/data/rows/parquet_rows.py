@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from hushrank.data.rows.arrays import MAX_BLOCK_ROWS, Block, Rows, refuse_damaged
-from hushrank.data.rows.table_rows import choose_fields, to_block
+from hushrank.data.files import PARQUET_BUFFER_BYTES, refuse_damaged
+from hushrank.data.frames import choose_fields, to_block
+from hushrank.data.rows.arrays import Rows
+from hushrank.data.source import MAX_BLOCK_ROWS, Block
 from hushrank.exceptions import InvalidParameter
-
-SUFFIXES = (".parquet", ".pq")
-
-# Without a buffer size a whole column chunk of a row group is read at once; 64 kB was as fast as 1 MB and smaller.
-_BUFFER_BYTES = 2**16
 
 
 class ParquetRows(Rows):
@@ -42,22 +39,8 @@ class ParquetRows(Rows):
         for path in self._paths:
             with (
                 refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file,
+                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
             ):
                 for batch in file.iter_batches(rows, columns=self._names):
                     # Batches keep the order of the file, which may differ between files.
                     yield to_block([batch.column(name) for name in self._names], batch.num_rows)
-
-
-def parquet_files(folder: Path, owner: str) -> list[Path]:
-    """Parquet files anywhere below a folder, sorted; names that start with a dot or an underscore are passed over."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
-    if not found:
-        raise InvalidParameter(owner, "X", "a folder with Parquet files", f"{folder.name}: none found")
-    return sorted(found)

@@ -7,19 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hushrank.data.rows.arrays import (
-    MAX_BLOCK_ROWS,
-    Block,
-    Rows,
-    check_real_rows,
-    convert,
-    read_array,
-    read_sparse,
-    to_complex,
-    to_number,
-)
+from hushrank.data.frames import is_table, table_cells
+from hushrank.data.numbers import convert, to_complex, to_number
+from hushrank.data.rows.arrays import Rows, check_real_rows, read_array, read_sparse
 from hushrank.data.rows.file_rows import read_file
-from hushrank.data.rows.table_rows import is_table, read_table, table_cells
+from hushrank.data.rows.table_rows import read_table
+from hushrank.data.source import MAX_BLOCK_ROWS, Block, Source
 from hushrank.data.sparse import check_indices
 from hushrank.exceptions import InvalidParameter
 
@@ -65,7 +58,9 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
     >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
     (3, 2, [2, 1])
     """
-    if isinstance(data, Rows):
+    if isinstance(data, Source):
+        if not isinstance(data, Rows):
+            raise InvalidParameter(owner, "X", "rows of numbers", type(data).__name__)
         rows = data
     else:
         read = _first_reader(_SOURCES, data)

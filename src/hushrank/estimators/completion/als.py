@@ -16,7 +16,6 @@ import logging
 import math
 import threading
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,10 @@ from hushrank.estimators.completion import als_kernels as kernels
 from hushrank.estimators.completion.gradient_kernels import scatter_normals
 from hushrank.estimators.completion.item_products import add_item_products, order_by_item
 from hushrank.estimators.completion.model import CompletionModel
-from hushrank.exceptions import InvalidParameter
+from hushrank.estimators.completion.options import AlternatingLeastSquares
 from hushrank.linalg.integer_sums import integer_gram
 from hushrank.linalg.positive_part import solve_positive_part
 from hushrank.linalg.threads import one_blas_thread
-from hushrank.parameters import Param, check_parameters
 from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric
@@ -66,67 +64,6 @@ def gram_sensitivity(max_ratings: int, user_norm: float, neighbors: Neighbors) -
 def right_sensitivity(max_ratings: int, user_norm: float, residual_bound: float, neighbors: Neighbors) -> float:
     """Largest Frobenius change of the matrix (b_j)_j between neighbors (als.md, Lemma 4)."""
     return vector_l2_sensitivity(right_norm(max_ratings, user_norm, residual_bound), neighbors)
-
-
-@dataclass(frozen=True)
-class AlternatingLeastSquares:
-    """Options of `learn_als`, in units where users regress on factors with the prior N(0, I).
-
-    Parameters
-    ----------
-    sweeps : int, default 6
-        Sweeps over users and items, with equal shares of the budget.
-    user_norm : float, default 0.3
-        Bound on the factor of a user in the sums; the regressions of the users themselves are not bounded.
-    max_ratings : int, default 100
-        Bound on the sum of the squared weights of a user's ratings.
-    bounding : {"adaptive", "uniform", "tail"}, default "adaptive"
-        "adaptive" uses all ratings of a user, with weights proportional to counts^-weight_exponent and of squares that
-        add up to `max_ratings`. The others use at most `max_ratings` of them with weight 1: evenly spaced ones, or
-        those of the rarest items. Counts are the released ones of the start.
-    weight_exponent : float, default 1/3
-    residual_bound : float, default 0.5
-        Bound on what base and features leave of a rating, in standard deviations of the noise of a rating.
-    ridge : float, default 40
-        Prior precision of item factors times the variance of the noise of a rating: as many ratings by a user of factor
-        1 count as much as the prior.
-    gram_share : float, default 0.2
-        Share of every sweep's budget for A and G; b has the rest.
-
-    Examples
-    --------
-    >>> AlternatingLeastSquares(sweeps=3, bounding="tail").max_ratings
-    100
-    """
-
-    sweeps: int = 6
-    user_norm: float = 0.3
-    max_ratings: int = 100
-    bounding: str = "adaptive"
-    weight_exponent: float = 1 / 3
-    residual_bound: float = 0.5
-    ridge: float = 40.0
-    gram_share: float = 0.2
-
-    supports_implicit: ClassVar[bool] = True
-    _params: ClassVar[dict[str, Param]] = {
-        "sweeps": Param(int, minimum=1, maximum=1000),
-        "user_norm": Param(float, above=1e-6, below=1e6),
-        "max_ratings": Param(int, minimum=1, maximum=1 << 31),
-        "bounding": Param(words=tuple(_BOUNDINGS)),
-        "weight_exponent": Param(float, minimum=0, below=10),
-        "residual_bound": Param(float, above=1e-6, below=1e6),
-        "ridge": Param(float, above=1e-6, below=1e12),
-        "gram_share": Param(float, above=1e-4, below=1 - 1e-4),
-    }
-
-    def __post_init__(self) -> None:
-        check_parameters(self._params, {name: getattr(self, name) for name in self._params}, _OWNER)
-
-    def check_size(self, n_items: int, rank: int) -> None:
-        """Refuse a rank that does not fit the number of items; reads nothing private."""
-        if not 1 <= rank <= n_items:
-            raise InvalidParameter(_OWNER, "rank", f"between 1 and the number of items, {n_items}", rank)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

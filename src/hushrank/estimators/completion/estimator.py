@@ -7,48 +7,33 @@ Privacy    docs/privacy/completion.md, Theorem 1 (adaptive releases) and Theorem
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute
-from hushrank.base import Param, PrivateEstimator
+from hushrank.base import Sizes
 from hushrank.data.ratings.catalogue import Catalogue
-from hushrank.data.ratings.reading import Ratings, check_rating_range, read_ratings
-from hushrank.data.rows.arrays import Rows
-from hushrank.estimators.completion.forecast import forecast_completion
+from hushrank.data.ratings.rating_range import check_rating_range
+from hushrank.data.ratings.reading import Ratings, read_ratings
+from hushrank.data.source import Source
+from hushrank.estimator import PrivateEstimator
 from hushrank.estimators.completion.histories import to_array
-from hushrank.estimators.completion.methods import METHODS, CatalogueParam, MethodParam, learn_model, to_options
+from hushrank.estimators.completion.methods import learn_model
+from hushrank.estimators.completion.options import to_options
+from hushrank.estimators.completion.plan import CompletionPlan, CompletionPlanner
 from hushrank.estimators.completion.probe import completion_probe
 from hushrank.estimators.completion.queries import Recommender
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.adaptive import UserReleases
-from hushrank.privacy.calibration import calibrate
-from hushrank.privacy.events import Gaussian
-from hushrank.privacy.guarantee import Budget, Neighbors, Unit
-from hushrank.privacy.planning import Plan, Step
+from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.probes import NoiseProbe
 
 _MOST_FEATURES = 16  # columns for offsets and slopes; the methods have 3 or none
-_MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionPlan:
-    """The whole budget of a fit as one release, of which a filter hands out shares."""
-
-    event: Gaussian
-    neighbors: Neighbors
-
-    def steps(self) -> tuple[Step, ...]:
-        """One step: what its shares are spent on depends on released values."""
-        scales = {"noise multiplier of the whole": self.event.noise_multiplier}
-        return (Step("sums over users, one after another", "Gaussian noise, adaptive shares", self.event, scales),)
-
-
-class PrivateCompletion(Recommender, PrivateEstimator):
+class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
     """A recommender learned from private ratings.
 
     What is published, item means and item factors, is differentially private for every user: it hardly changes if all
@@ -116,8 +101,6 @@ class PrivateCompletion(Recommender, PrivateEstimator):
     (<Unit.USER: 'user'>, True)
     """
 
-    _unit: ClassVar[Unit] = Unit.USER
-    _is_adaptive: ClassVar[bool] = True
     _learns: ClassVar[Mapping[str, Attribute]] = {
         "item_factors_": Attribute(float, (COLUMNS, "rank")),
         "item_features_": Attribute(float, (COLUMNS, range(_MOST_FEATURES + 1))),
@@ -127,17 +110,7 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         "ridge_": Attribute(float, minimum=0),
         "items_": Attribute(int | str, (COLUMNS,)),
     }
-    _params: ClassVar[Mapping[str, Param]] = {
-        "rank": Param(int, minimum=1),
-        "rating_range": Param(np.ndarray, optional=True),
-        "items": CatalogueParam(),
-        "method": MethodParam(words=tuple(METHODS)),
-        "offsets": Param(bool),
-        "feedback": Param(words=("explicit", "implicit")),
-        "unobserved_weight": Param(float, above=1e-9, below=1e9),
-        "n_users": Param(int, minimum=1, maximum=1 << 40, optional=True),
-        "n_max": Param(int, minimum=1, maximum=1 << 40),
-    }
+    _repeated: ClassVar[Mapping[str, str]] = {"items": "items_"}
 
     def __init__(
         self,
@@ -193,19 +166,10 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         -------
         self
         """
-        return super().fit(X)
+        return self._fit_data(X)
 
-    def plan(self, shape: tuple[int, int]) -> Plan:
-        """Event, guarantee and error forecast of a fit, from parameters and public shape alone.
-
-        Parameters
-        ----------
-        shape : (n_users, n_items)
-            The number of users serves the forecast only: under "add_remove" give a public guess.
-        """
-        return super().plan(shape)
-
-    def _read(self, X: Any) -> Rows:
+    def _read(self, *data: Any) -> Source:
+        (X,) = data
         return read_ratings(
             X,
             owner=type(self).__name__,
@@ -214,32 +178,6 @@ class PrivateCompletion(Recommender, PrivateEstimator):
             n_users=self.n_users,
             is_implicit=self._is_implicit,
         )
-
-    def _check_parameters(self) -> Budget:
-        budget, owner = super()._check_parameters(), type(self).__name__
-        if budget.is_pure:
-            requirement = "> 0, because its sums over users have Gaussian noise (0 would need far more of it)"
-            raise InvalidParameter(owner, "delta", requirement, self.delta)
-        if self.n_users is not None and budget.neighbors is Neighbors.ADD_REMOVE:
-            requirement = "None under add_remove, where the number of users is secret and a noisy one is released"
-            raise InvalidParameter(owner, "n_users", requirement, self.n_users)
-        if not self._is_implicit:
-            check_rating_range(self.rating_range, owner)
-        elif not to_options(self.method).supports_implicit:
-            requirement = "'spectral' or 'als' for implicit feedback"
-            raise InvalidParameter(owner, "method", requirement, self.method)
-        return budget
-
-    def _plan(self, budget: Budget, n_features: int) -> CompletionPlan:
-        if self.rank > n_features:
-            requirement = f"at most the number of items, {n_features}"
-            raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
-        to_options(self.method).check_size(n_features, self.rank)
-        event = calibrate(budget)
-        if event.noise_multiplier > _MOST_NOISE:
-            requirement = f"so large that the noise multiplier is at most {_MOST_NOISE:g}"
-            raise InvalidParameter(type(self).__name__, "epsilon", requirement, self.epsilon)
-        return CompletionPlan(event, budget.neighbors)
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         n_items, items = learned[COLUMNS], learned[COLUMNS] if self.items is None else self.items
@@ -250,38 +188,31 @@ class PrivateCompletion(Recommender, PrivateEstimator):
         if learned["n_factors_"] != int(np.any(learned["item_factors_"] != 0.0, axis=0).sum()):
             raise ValueError("n_factors_ is not the number of factors")
 
-    def _check_rows(self, rows: Rows, releases: CompletionPlan) -> None:
-        """Refuse rows that are no ratings, and ratings that were read with another catalogue or range."""
+    def _check_source(self, source: Any, releases: CompletionPlan) -> None:
+        """Refuse ratings that were read with another catalogue or range."""
         owner = type(self).__name__
-        if not hasattr(type(rows), "n_users"):
-            raise InvalidParameter(owner, "X", "ratings: a table, a matrix or the path of a file", type(rows).__name__)
         if self.items is not None:
             catalogue = _to_catalogue(self.items)
-            if len(catalogue) != rows.n_features or getattr(rows, "catalogue", None) not in (None, catalogue):
-                raise InvalidParameter(owner, "items", f"the {rows.n_features} ids of the ratings", repr(catalogue))
+            if len(catalogue) != source.n_items or getattr(source, "catalogue", None) not in (None, catalogue):
+                raise InvalidParameter(owner, "items", f"the {source.n_items} ids of the ratings", repr(catalogue))
         limits = None if self._is_implicit else check_rating_range(self.rating_range, owner)
-        if isinstance(rows, Ratings) and rows.rating_range != limits:
-            raise InvalidParameter(owner, "rating_range", f"{rows.rating_range}, as that of the ratings", limits)
+        if isinstance(source, Ratings) and source.rating_range != limits:
+            raise InvalidParameter(owner, "rating_range", f"{source.rating_range}, as that of the ratings", limits)
 
-    def _forecast(self, releases: CompletionPlan, n_samples: int, n_features: int) -> dict[str, float]:
-        half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
-        has_offsets = self.offsets and not self._is_implicit
-        return forecast_completion(releases.event, n_samples, n_features, half_range, has_offsets=has_offsets)
-
-    def _noise_probe(self, plan: CompletionPlan, n_features: int) -> NoiseProbe | None:
-        terms = (to_options(self.method), plan.event, plan.neighbors, n_features, self._to_ratings)
+    def _noise_probe(self, releases: CompletionPlan, sizes: Sizes) -> NoiseProbe | None:
+        terms = (to_options(self.method), releases.event, releases.neighbors, sizes["n_items"], self._to_ratings)
         return completion_probe(*terms, has_counts=self.offsets or self._is_implicit, n_users=self.n_users)
 
-    def _fit(self, rows: Any, plan: CompletionPlan, noise: Any, total: Any) -> dict[str, Any]:
-        n_users = None
-        if plan.neighbors is Neighbors.REPLACE:
-            n_users = rows.n_users if self.n_users is None else int(self.n_users)
-        releases = UserReleases(plan.event, plan.neighbors, self.n_max, noise, total, rows.n_features, n_users)
+    def _fit(self, source: Any, releases: CompletionPlan, noise: Any, total: Any) -> dict[str, Any]:
+        n_users, n_items = None, source.n_items
+        if releases.neighbors is Neighbors.REPLACE:
+            n_users = source.n_users if self.n_users is None else int(self.n_users)
+        spending = UserReleases(releases.event, releases.neighbors, self.n_max, noise, total, n_items, n_users)
         weight = self.unobserved_weight if self._is_implicit else None
-        model = learn_model(to_options(self.method), releases, self.rank, offsets=self.offsets, unobserved=weight)
-        factors = np.zeros((rows.n_features, self.rank))
+        model = learn_model(to_options(self.method), spending, self.rank, offsets=self.offsets, unobserved=weight)
+        factors = np.zeros((n_items, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        catalogue = _to_catalogue(rows.n_features if self.items is None else self.items)
+        catalogue = _to_catalogue(n_items if self.items is None else self.items)
         return {
             "item_factors_": factors,
             "item_features_": model.features,

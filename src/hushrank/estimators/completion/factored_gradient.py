@@ -15,17 +15,16 @@ import logging
 import math
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.completion import gradient_kernels as kernels
 from hushrank.estimators.completion.model import CompletionModel
+from hushrank.estimators.completion.options import FactoredGradient
 from hushrank.estimators.completion.user_sums import sum_fractions
-from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread
-from hushrank.parameters import Param, check_parameters
 from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.symmetric import (
@@ -54,69 +53,6 @@ def gradient_sensitivity(residual_norm: float, user_norm: float, neighbors: Neig
 def balance_sensitivity(user_norm: float, neighbors: Neighbors) -> float:
     """Largest Frobenius change of sum u_i u_i^T between neighbors (factored_gradient.md, Lemma 2)."""
     return second_moment_frobenius_sensitivity(user_norm, neighbors)
-
-
-@dataclass(frozen=True)
-class FactoredGradient:
-    """Options of `learn_factored_gradient`, in units where ratings lie in [-1, 1].
-
-    Parameters
-    ----------
-    steps : int, default 10
-        Steps, each with an equal share of what the start leaves of the budget.
-    step_size : float, default 1.0
-        In units of 1 / (user_norm item_norm). A random start has a longer way and needs larger steps.
-    user_norm, item_norm : float, default 0.45 and 0.8
-        Bounds on the rows of the factors (alpha_1 and alpha_2 of the paper).
-    residual_norm : float, default 0.7
-        Bound on a user's residuals, and on a row of ratings in a private start (G of the paper).
-    balance_share : float, default 0.05
-        Share of every step's budget for U^T U.
-    start : {"private", "random"}, default "private"
-        Algorithm 2, for at most 4096 items, or item factors that look random and cost nothing.
-    start_share : float, default 0.5
-        Share of the budget for a private start.
-    user_solve : {"gradient", "ridge"}, default "gradient"
-        How a user moves the own factor: by a local step of Algorithm 1, or to the ridge solution for the current V.
-    """
-
-    steps: int = 10
-    step_size: float = 1.0
-    user_norm: float = 0.45
-    item_norm: float = 0.8
-    residual_norm: float = 0.7
-    balance_share: float = 0.05
-    start: str = "private"
-    start_share: float = 0.5
-    user_solve: str = "gradient"
-
-    supports_implicit: ClassVar[bool] = False
-    _params: ClassVar[dict[str, Param]] = {
-        "steps": Param(int, minimum=1, maximum=1000),
-        "step_size": Param(float, above=1e-6, below=1e6),
-        "user_norm": Param(float, above=1e-6, below=1e6),
-        "item_norm": Param(float, above=1e-6, below=1e6),
-        "residual_norm": Param(float, above=1e-6, below=1e6),
-        "balance_share": Param(float, above=1e-4, below=1 - 1e-4),
-        "start": Param(words=("private", "random")),
-        "start_share": Param(float, above=1e-4, below=1 - 1e-4),
-        "user_solve": Param(words=("gradient", "ridge")),
-    }
-
-    def __post_init__(self) -> None:
-        check_parameters(self._params, {name: getattr(self, name) for name in self._params}, _OWNER)
-
-    @property
-    def step(self) -> float:
-        """The step size in the units of the factors."""
-        return self.step_size / (self.user_norm * self.item_norm)
-
-    def check_size(self, n_items: int, rank: int) -> None:
-        """Refuse a rank or a start that does not fit the number of items; reads nothing private."""
-        if not 1 <= rank <= n_items:
-            raise InvalidParameter(_OWNER, "rank", f"between 1 and the number of items, {n_items}", rank)
-        if self.start == "private" and n_items > MAX_START_ITEMS:
-            raise InvalidParameter(_OWNER, "start", f"'random' for more than {MAX_START_ITEMS} items", self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from hushrank.data.ratings.catalogue import Catalogue, array_of, to_ids
 from hushrank.data.ratings.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.data.ratings.rating_columns import to_arrow
 from hushrank.data.ratings.reading import read_ratings
-from hushrank.data.rows.table_rows import is_table, to_block
+from hushrank.data.frames import is_table, to_block
 from hushrank.exceptions import InvalidParameter
 
 log = logging.getLogger("hushrank")

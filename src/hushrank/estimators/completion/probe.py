@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from hushrank.estimators.completion.item_means import COUNTS_SHARE
-from hushrank.estimators.completion.methods import Spectral
+from hushrank.estimators.completion.options import Spectral
 from hushrank.estimators.completion.spectral_matrix import FRACTION_SHARE, SQUARES_SHARE, norm_grid
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors

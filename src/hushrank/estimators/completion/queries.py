@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import UserBlock
-from hushrank.data.ratings.reading import check_rating_range
+from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.histories import find_items, read_histories, read_pairs
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.exceptions import InvalidParameter

@@ -7,23 +7,18 @@ Post       division by n, and the nearest positive semidefinite matrix of the ra
 Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 6.
 """
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
-from hushrank.base import Param
-from hushrank.estimators.second_moment.estimator import SecondMomentEstimator, SecondMomentReleases, Spectrum
+from hushrank.estimators.second_moment.estimator import SecondMomentEstimator
 from hushrank.estimators.second_moment.orbit_draw import OrbitSample
-from hushrank.exceptions import InvalidParameter
+from hushrank.estimators.second_moment.plan import SecondMomentPlan
+from hushrank.estimators.second_moment.planners import CovariancePlanner
 from hushrank.linalg.spectral import project_psd
 from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.guarantee import Budget
-
-EIGENVALUE_SHARE = Fraction(1, 2)
 
 
-class PrivateCovariance(SecondMomentEstimator):
+class PrivateCovariance(CovariancePlanner, SecondMomentEstimator):
     """Covariance, or second moment, of private rows.
 
     Parameters
@@ -97,11 +92,6 @@ class PrivateCovariance(SecondMomentEstimator):
     ((64, 64), (10,))
     """
 
-    _params: ClassVar[Mapping[str, Param]] = {
-        "rank": Param(int, minimum=1, optional=True),
-        **SecondMomentEstimator._params,
-    }
-
     def __init__(
         self,
         *,
@@ -148,16 +138,7 @@ class PrivateCovariance(SecondMomentEstimator):
             "n_": Attribute(int, minimum=1),
         }
 
-    def _spectrum(self, n_features: int) -> Spectrum:
-        return Spectrum(n_features if self.rank is None else self.rank, share=EIGENVALUE_SHARE)
-
-    def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
-        if self.rank is not None and self.rank > n_features:
-            requirement = f"at most the number of columns, {n_features}"
-            raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
-        return super()._plan(budget, n_features)
-
-    def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
+    def _fit(self, source: Any, releases: SecondMomentPlan, noise: Any, total: Any) -> dict[str, Any]:
         released = self._release(releases, noise, total)  # bound and release
         total_matrix = released.matrix  # post-process
         if isinstance(total_matrix, OrbitSample):

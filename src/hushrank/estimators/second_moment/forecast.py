@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from hushrank.estimators.second_moment.orbit_draw import OrbitReleases
-from hushrank.evaluation.bounds import expected_score_loss
+from hushrank.bounds.orbit import expected_score_loss
+from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -33,6 +33,16 @@ def signal_threshold(lattice: GramLattice, n_features: int) -> float:
     return lattice.scale * n_features / math.sqrt(math.sqrt(5) - 2)
 
 
+def noise_forecast(lattice: GramLattice, n_samples: int, n_features: int) -> dict[str, float]:
+    """Forecast of a second moment with noise, in units of a covariance."""
+    edge, threshold = (limit(lattice, n_features) / n_samples for limit in (noise_edge, signal_threshold))
+    return {
+        "spectral error of the covariance": edge,
+        "the same over row_norm^2": edge / lattice.row_norm**2,
+        "variance a direction needs to show": threshold,
+    }
+
+
 def draw_threshold(rate: float, n_features: int, *, is_complex: bool) -> float:
     """Gap of an eigenvalue of M above the others at which a draw with density exp(rate <M, H>) begins to see it.
 
@@ -42,32 +52,32 @@ def draw_threshold(rate: float, n_features: int, *, is_complex: bool) -> float:
     return (1.0 if is_complex else 0.5) * n_features / rate
 
 
-def draw_forecast(releases: OrbitReleases, n_samples: int, n_features: int) -> dict[str, float]:
+def draw_forecast(plan: OrbitPlan, n_samples: int, n_features: int) -> dict[str, float]:
     """Forecast of the releases of the exponential mechanism, in units of a covariance."""
-    rate = releases.draws.rate([1.0] * (releases.rank if releases.is_joint else 1))
+    rate = plan.draws.rate([1.0] * (plan.rank if plan.is_joint else 1))
     forecast = {
-        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=releases.is_complex),
-        "mean score loss, at most (top eigenvalue 1)": mean_loss(releases, n_features),
+        "variance a direction needs to show": draw_threshold(rate, n_features, is_complex=plan.is_complex),
+        "mean score loss, at most (top eigenvalue 1)": mean_loss(plan, n_features),
     }
-    if releases.eigenvalues is not None:
-        forecast["error of an eigenvalue"] = releases.eigenvalues.laplace_scale(releases.rank)
+    if plan.eigenvalues is not None:
+        forecast["error of an eigenvalue"] = plan.eigenvalues.laplace_scale(plan.rank)
     return {name: value / n_samples for name, value in forecast.items() if value > 0}
 
 
-def mean_loss(releases: OrbitReleases, n_features: int) -> float:
+def mean_loss(plan: OrbitPlan, n_features: int) -> float:
     """Proved bound on the mean of max <A, H> - <A, H>, for top eigenvalue 1 of H (docs/privacy/orbit_bounds.md).
 
     Directions drawn one after the other lose at most the sum of their losses: the top eigenvalue of what the first j
     leave of A is at least eigenvalue j + 1 of A. Where a real part is kept, the bound is that of the real part and not
     of its top eigenvectors.
     """
-    d, k, is_complex = n_features, releases.rank, releases.is_complex
-    if not releases.is_joint:
-        rate = releases.draws.rate([1.0])
+    d, k, is_complex = n_features, plan.rank, plan.is_complex
+    if not plan.is_joint:
+        rate = plan.draws.rate([1.0])
         return sum(expected_score_loss(d - j, [1.0], rate, is_complex=is_complex) for j in range(k))
     # Levels that are released later differ almost surely; the rate is least for equal ones.
-    levels = np.linspace(1.0, 1.0 / k, k) if releases.levels is None else releases.levels / releases.levels[0]
-    return expected_score_loss(d, levels[levels > 0], releases.draws.rate([1.0] * k), is_complex=is_complex)
+    levels = np.linspace(1.0, 1.0 / k, k) if plan.levels is None else plan.levels / plan.levels[0]
+    return expected_score_loss(d, levels[levels > 0], plan.draws.rate([1.0] * k), is_complex=is_complex)
 
 
 def _entry_scale(lattice: SymmetricLattice) -> float:

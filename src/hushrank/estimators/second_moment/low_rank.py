@@ -8,23 +8,20 @@ Post       the top eigenvectors, with the public eigenvalues or with those that 
 Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorems 5 and 6.
 """
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
-from hushrank.base import Param
-from hushrank.estimators.second_moment.estimator import SecondMomentEstimator, SecondMomentReleases, Spectrum
+from hushrank.estimators.second_moment.estimator import SecondMomentEstimator
 from hushrank.estimators.second_moment.orbit_draw import OrbitSample
-from hushrank.exceptions import InvalidParameter
+from hushrank.estimators.second_moment.plan import SecondMomentPlan
+from hushrank.estimators.second_moment.planners import LowRankPlanner
 from hushrank.linalg.spectral import gram_of_columns, top_eigenpairs
-from hushrank.parameters import DEFAULT_N_MAX, check_vector
-from hushrank.privacy.guarantee import Budget
+from hushrank.parameters import DEFAULT_N_MAX
 
 
-class PrivateLowRank(SecondMomentEstimator):
+class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
     """Low-rank approximation of the sum of x x^* over private rows.
 
     It fits rows and never a ready matrix: only rows have a bound on what one person can change.
@@ -115,13 +112,6 @@ class PrivateLowRank(SecondMomentEstimator):
     array([1.])
     """
 
-    _params: ClassVar[Mapping[str, Param]] = {
-        "rank": Param(int, minimum=1, optional=True),
-        "eigenvalues": Param(np.ndarray, optional=True),
-        "share": Param(float, above=0, below=1, optional=True),
-        **SecondMomentEstimator._params,
-    }
-
     def __init__(
         self,
         rank: int | None = None,
@@ -174,38 +164,7 @@ class PrivateLowRank(SecondMomentEstimator):
             "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
         }
 
-    @property
-    def _needs_count(self) -> bool:
-        return False
-
-    def _spectrum(self, n_features: int) -> Spectrum:
-        levels = self._public_levels()
-        if levels is not None:
-            return Spectrum(len(levels), levels=levels)
-        assert self.rank is not None  # checked by `_plan`
-        return Spectrum(self.rank, share=Fraction(1, 2) if self.share is None else Fraction(float(self.share)))
-
-    def _public_levels(self) -> Any:
-        return None if self.eigenvalues is None else np.sort(np.asarray(self.eigenvalues, np.float64))[::-1]
-
-    def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
-        owner = type(self).__name__
-        if self.eigenvalues is not None:
-            levels = check_vector(self.eigenvalues, "eigenvalues", owner)
-            if not 1 <= len(levels) <= n_features or levels.min() < 0 or levels.max() == 0:
-                requirement = f"1 to {n_features} numbers >= 0, not all of them 0"
-                raise InvalidParameter(owner, "eigenvalues", requirement, self.eigenvalues)
-            if self.rank not in (None, len(levels)):
-                raise InvalidParameter(owner, "rank", f"None or {len(levels)}, as many as eigenvalues", self.rank)
-        elif self.rank is None or self.rank > n_features:
-            requirement = f"an integer from 1 to {n_features}, the number of columns, where eigenvalues is None"
-            raise InvalidParameter(owner, "rank", requirement, self.rank)
-        if self.share is not None and not (self._is_exponential and self.eigenvalues is None):
-            requirement = "None unless mechanism='exponential' releases eigenvalues, which it serves"
-            raise InvalidParameter(owner, "share", requirement, self.share)
-        return super()._plan(budget, n_features)
-
-    def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
+    def _fit(self, source: Any, releases: SecondMomentPlan, noise: Any, total: Any) -> dict[str, Any]:
         released = self._release(releases, noise, total)  # bound and release
         levels, sample = self._public_levels(), released.matrix  # post-process
         if isinstance(sample, OrbitSample):

@@ -7,22 +7,21 @@ Post       the top eigenvectors.
 Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 5.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
-from hushrank.base import ClassNamePrefixFeaturesOutMixin, Param, TransformerMixin
-from hushrank.estimators.second_moment.estimator import SecondMomentEstimator, SecondMomentReleases, Spectrum
+from hushrank.estimator import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from hushrank.estimators.second_moment.estimator import SecondMomentEstimator
 from hushrank.estimators.second_moment.orbit_draw import OrbitSample
-from hushrank.exceptions import InvalidParameter
+from hushrank.estimators.second_moment.plan import SecondMomentPlan
+from hushrank.estimators.second_moment.planners import PCAPlanner
 from hushrank.linalg.spectral import Matrix, top_eigenpairs
 from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.guarantee import Budget
 
 
-class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomentEstimator):
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PCAPlanner, SecondMomentEstimator):
     """Principal components of private rows.
 
     Parameters
@@ -100,8 +99,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
     (True, 'exact')
     """
 
-    _params: ClassVar[Mapping[str, Param]] = {"n_components": Param(int, minimum=1), **SecondMomentEstimator._params}
-
     def __init__(
         self,
         n_components: int,
@@ -149,20 +146,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoment
         names = ("explained_variance_", "explained_variance_ratio_")
         return {**drawn, **dict.fromkeys(names, variances), "n_": Attribute(int, minimum=1)}
 
-    @property
-    def _needs_count(self) -> bool:
-        return not self._is_exponential
-
-    def _spectrum(self, n_features: int) -> Spectrum:
-        return Spectrum(self.n_components, levels=np.ones(self.n_components))
-
-    def _plan(self, budget: Budget, n_features: int) -> SecondMomentReleases:
-        if self.n_components > n_features:
-            requirement = f"at most the number of columns, {n_features}"
-            raise InvalidParameter(type(self).__name__, "n_components", requirement, self.n_components)
-        return super()._plan(budget, n_features)
-
-    def _fit(self, rows: Any, releases: SecondMomentReleases, noise: Any, total: Any) -> dict[str, Any]:
+    def _fit(self, source: Any, releases: SecondMomentPlan, noise: Any, total: Any) -> dict[str, Any]:
         released = self._release(releases, noise, total)  # bound and release
         if isinstance(released.matrix, OrbitSample):
             return {"components_": released.matrix.vectors, "center_": released.center}

@@ -11,12 +11,13 @@ Error   of the first order, as a shift of the sums that the check looks at, in t
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.second_moment.orbit_draw import OrbitReleases
+from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
+from hushrank.estimators.second_moment.plan import SecondMomentPlan
 from hushrank.privacy.events import Pure
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.gram import GramLattice
@@ -33,9 +34,6 @@ from hushrank.privacy.probes import (
     wishart_row_level,
 )
 
-if TYPE_CHECKING:
-    from hushrank.estimators.second_moment.estimator import SecondMomentReleases
-
 FloatArray = NDArray[np.float64]
 
 _STRONG = 200.0  # deviations of the noise in the top eigenvalue
@@ -43,7 +41,7 @@ _COLD = 100.0  # rate times a gap of the scores of a draw, over the number of co
 _SURE = 40.0  # Laplace deviates are larger than so many scales with probability e^-40
 
 
-def second_moment_probe(releases: "SecondMomentReleases", row_norm: float, center_norm: float) -> NoiseProbe:
+def second_moment_probe(releases: SecondMomentPlan, row_norm: float, center_norm: float) -> NoiseProbe:
     """The probe of an estimator with these releases and bounds on rows, before and after centering."""
     d, has_center = releases.n_features, releases.center is not None
     length = min(row_norm, center_norm) / 2 if has_center else row_norm
@@ -60,10 +58,10 @@ def second_moment_probe(releases: "SecondMomentReleases", row_norm: float, cente
     return NoiseProbe(X, _Reading(releases, n_samples, signals).levels, _fits(releases))
 
 
-def _signals(releases: "SecondMomentReleases") -> FloatArray:
+def _signals(releases: SecondMomentPlan) -> FloatArray:
     """Eigenvalues of the second moment of the data, in falling order."""
     plan = releases.matrix
-    if not isinstance(plan, OrbitReleases):
+    if not isinstance(plan, OrbitPlan):
         return np.array([_STRONG * _deviation(releases)])
     cold = _COLD * releases.n_features**1.5 / _rate(plan)
     if plan.eigenvalues is not None:  # small ones that noise does not move below zero, and a large one
@@ -75,32 +73,32 @@ def _signals(releases: "SecondMomentReleases") -> FloatArray:
     return np.asarray(cold / smallest * (1 + np.searchsorted(steps, plan.levels[plan.levels > 0])), np.float64)
 
 
-def _fits(releases: "SecondMomentReleases") -> int:
+def _fits(releases: SecondMomentPlan) -> int:
     """More where a fit shows a single Laplace deviate: a pure count, or the sum of eigenvalues."""
-    has_eigenvalues = isinstance(releases.matrix, OrbitReleases) and releases.matrix.eigenvalues is not None
+    has_eigenvalues = isinstance(releases.matrix, OrbitPlan) and releases.matrix.eigenvalues is not None
     return 384 if isinstance(releases.count, Pure) or has_eigenvalues else 256
 
 
-def _least_rows(releases: "SecondMomentReleases", length: float) -> int:
+def _least_rows(releases: SecondMomentPlan, length: float) -> int:
     """So many rows that a noisy count is positive, and that a noisy center hardly changes the second moment."""
     least, plan = 2.0, releases.matrix
     if releases.count is not None:
         least = max(least, _SURE * counts_scale(1, releases.count, releases.neighbors))
     if releases.center is not None:
         scale, numbers = releases.center.scale, 2 * releases.n_features
-        unit = 1.0 / _rate(plan) if isinstance(plan, OrbitReleases) else _deviation(releases)
+        unit = 1.0 / _rate(plan) if isinstance(plan, OrbitPlan) else _deviation(releases)
         least = max(least, _SURE * math.sqrt(numbers) * scale / length, 10 * scale**2 / unit)
     return math.ceil(least)
 
 
-def _deviation(releases: "SecondMomentReleases") -> float:
+def _deviation(releases: SecondMomentPlan) -> float:
     """Standard deviation of the noise off the diagonal."""
     plan = releases.matrix
-    assert not isinstance(plan, OrbitReleases)
+    assert not isinstance(plan, OrbitPlan)
     return plan.scale if isinstance(plan, SymmetricLattice) else plan.entry_deviation(releases.n_features)
 
 
-def _rate(plan: OrbitReleases) -> float:
+def _rate(plan: OrbitPlan) -> float:
     return plan.draws.rate([1.0] * (plan.rank if plan.is_joint else 1))
 
 
@@ -108,7 +106,7 @@ def _rate(plan: OrbitReleases) -> float:
 class _Reading:
     """How the noise is read off a model: the releases, the number of rows, and diag(a) of the data."""
 
-    releases: "SecondMomentReleases"
+    releases: SecondMomentPlan
     n_samples: int
     signals: FloatArray
 
@@ -123,7 +121,7 @@ class _Reading:
             level = normal_level if isinstance(releases.center, GaussianLattice) else laplace_level
             found["center"] = level(model.center_ * count, releases.center.scale)
         plan = releases.matrix
-        if isinstance(plan, OrbitReleases):
+        if isinstance(plan, OrbitPlan):
             return {**found, **self._drawn_levels(model, plan)}
         return {**found, **self._added_levels(model, plan)}
 
@@ -143,7 +141,7 @@ class _Reading:
             noise = np.append(noise, (top - strength) / (math.sqrt(2) * plan.scale))
         return {"second moment": normal_level(noise)}
 
-    def _drawn_levels(self, model: Any, plan: OrbitReleases) -> dict[str, float]:
+    def _drawn_levels(self, model: Any, plan: OrbitPlan) -> dict[str, float]:
         """From the first row of H, and from the sum of its eigenvalues where they are noisy."""
         found, a = {}, self.signals
         if hasattr(model, "released_"):

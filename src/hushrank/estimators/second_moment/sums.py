@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hushrank.linalg.integer_sums import integer_gram, integer_gram_complex, integer_sum, integer_sum_l1, new_tally
+from hushrank.linalg.integer_sums import integer_gram, integer_gram_complex, integer_sum, integer_sum_l1
+from hushrank.linalg.quantize import new_tally
 from hushrank.linalg.spectral import Matrix
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
 from hushrank.privacy.mechanisms.fields import Field

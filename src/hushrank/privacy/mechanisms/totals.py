@@ -19,11 +19,11 @@ def check_total(total: Any, owner: str, *, ndim: int | None = None, name: str = 
     return array.astype(np.int64, order="C", copy=False)
 
 
-def check_square_total(total: Any, owner: str, *, name: str = "total") -> Integers:
+def check_square_total(total: Any, owner: str) -> Integers:
     """Return `total` as a contiguous square int64 matrix."""
-    array = check_total(total, owner, ndim=2, name=name)
+    array = check_total(total, owner, ndim=2)
     if array.shape[0] != array.shape[1] or not array.size:
-        raise InvalidParameter(owner, name, "a square matrix", _describe(array))
+        raise InvalidParameter(owner, "total", "a square matrix", _describe(array))
     return array
 
 

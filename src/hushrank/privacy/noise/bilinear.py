@@ -10,7 +10,6 @@ left open: float64 with a proved error bound (docs/privacy/exact_noise.md, Lemma
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +20,7 @@ from hushrank.privacy.noise.guard import check_products, product
 Floats = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
-MAX_COLUMNS = (1 << 18) - 1  # keeps the int64 digit sums of `_exact_dots` from overflowing
+MAX_COLUMNS = (1 << 18) - 1  # keeps the int64 digit sums of `exact_dots` from overflowing
 MAX_MULTIPLIER = 1 << 51
 MAX_SHIFT = 60
 
@@ -66,6 +65,8 @@ def round_bilinear(
     counts: RoundingCounts | None = None,
 ) -> Integers:
     """Return the integer matrix R above, symmetric (sign = 1) or antisymmetric with zero diagonal (sign = -1)."""
+    from hushrank.privacy.noise.bilinear_kernels import round_floats  # needs numba, which a plan does not
+
     check_products()
     left, right = A.floats(), B.floats()
     d, n = left.shape
@@ -78,7 +79,7 @@ def round_bilinear(
     bound = float_error_bound(n, roundings, alpha, beta, scale, A.bits)
     R = np.zeros((d, d), np.int64)
     open_entries = np.empty((d * (d + 1) // 2, 2), np.int64)
-    n_open = _round_floats(P, np.ascontiguousarray(offset), sign, scale, shift, bound, R, open_entries)
+    n_open = round_floats(P, np.ascontiguousarray(offset), sign, scale, shift, bound, R, open_entries)
     first, second = _with_wide_rows(open_entries[:n_open], A.wide_rows | B.wide_rows, d, sign)
     n_extended = _settle(A, B, form, offset, first, second, 1.01 * 2 * math.sqrt(n) * (alpha + beta), R)
     if shift:
@@ -104,34 +105,6 @@ def float_error_bound(n: int, roundings: int, alpha: float, beta: float, scale: 
 
 def _largest_norm(X: Floats) -> float:
     return math.sqrt(np.einsum("ij,ij->i", X, X).max())
-
-
-@numba.njit(nogil=True, cache=True)
-def _round_floats(P, offset, sign, scale, shift, bound, R, open_entries):  # type: ignore[no-untyped-def]
-    """Round every entry in float64 and list those within `bound` of an integer.
-
-    Tiles keep P[i, j] and P[j, i] in cache together.
-    """
-    d, tile, n_open = P.shape[0], 64, 0
-    mask = (np.int64(1) << shift) - np.int64(1)
-    unit = 2.0**-shift
-    for i0 in range(0, d, tile):
-        for j0 in range(i0, d, tile):
-            for i in range(i0, min(i0 + tile, d)):
-                for j in range(max(j0, i if sign > 0 else i + 1), min(j0 + tile, d)):
-                    m = offset[i, j]
-                    theta = np.float64(m & mask) * unit + 0.5
-                    y = scale * (P[i, j] + sign * P[j, i]) + theta
-                    whole = math.floor(y)
-                    rest = y - whole
-                    value = np.int64(whole) + (m >> shift)
-                    R[i, j] = value
-                    R[j, i] = sign * value
-                    open_entries[n_open, 0] = i
-                    open_entries[n_open, 1] = j
-                    if rest <= bound or rest >= 1.0 - bound:
-                        n_open += 1
-    return n_open
 
 
 def _with_wide_rows(entries: Integers, wide: frozenset[int], d: int, sign: int) -> tuple[Integers, Integers]:
@@ -169,35 +142,11 @@ def _settle(
 def _midpoint_dots(A: Stack, B: Stack, sign: int, first: Integers, second: Integers) -> list[int]:
     """Exact a_i . b_j + sign a_j . b_i of the midpoints, as Python integers."""
     rows, where = np.unique(np.concatenate([first, second]), return_inverse=True)
+    from hushrank.privacy.noise.bilinear_kernels import exact_dots  # needs numba, which a plan does not
+
     digits = np.empty((len(first), 5), np.int64)
-    _exact_dots(A.centered(rows), B.centered(rows), where[: len(first)], where[len(first) :], sign, digits)
+    exact_dots(A.centered(rows), B.centered(rows), where[: len(first)], where[len(first) :], sign, digits)
     return [sum(int(digit) << 21 * place for place, digit in enumerate(row)) for row in digits.tolist()]
-
-
-@numba.njit(nogil=True, cache=True)
-def _exact_dots(A, B, first, second, sign, out):  # type: ignore[no-untyped-def]
-    """out[e] = five int64 digits, base 2^21, of the form of rows first[e], second[e]; exact up to MAX_COLUMNS."""
-    mask = np.int64((1 << 21) - 1)
-    for e in range(first.size):
-        out[e, :] = 0
-        for half in range(2):
-            a, b = (A[first[e]], B[second[e]]) if half == 0 else (A[second[e]], B[first[e]])
-            s0 = s1 = s2 = s3 = s4 = np.int64(0)
-            for k in range(A.shape[1]):
-                x, y = a[k], b[k]
-                x0, x1, x2 = x & mask, (x >> 21) & mask, x >> 42
-                y0, y1, y2 = y & mask, (y >> 21) & mask, y >> 42
-                s0 += x0 * y0
-                s1 += x0 * y1 + x1 * y0
-                s2 += x0 * y2 + x1 * y1 + x2 * y0
-                s3 += x1 * y2 + x2 * y1
-                s4 += x2 * y2
-            g = np.int64(1) if half == 0 else np.int64(sign)
-            out[e, 0] += g * s0
-            out[e, 1] += g * s1
-            out[e, 2] += g * s2
-            out[e, 3] += g * s3
-            out[e, 4] += g * s4
 
 
 def exact_entry(A: Stack, B: Stack, form: _Form, offset: int, i: int, j: int) -> int:

@@ -1,23 +1,20 @@
-"""Exact normal, exponential and Laplace deviates, and exact coin flips.
+"""Exact normal, exponential and Laplace deviates.
 
 A deviate is an integer v: the real number lies in (v, v + 1) 2^-law.bits, and its position inside is uniform and still
 undrawn (`extensible` draws it on request). The law of floor(2^s x) is therefore exactly that of the real x.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.privacy.noise import kernels
-from hushrank.privacy.noise.intervals import exp_neg
 from hushrank.privacy.noise.keystream import Keystream
 from hushrank.privacy.noise.laws import FRACTION_BITS, Law, exponential_law, normal_law
-from hushrank.privacy.noise.lazy import LazyUniform, is_below
+from hushrank.privacy.noise.lazy import LazyUniform
 from hushrank.privacy.noise.reference import draw_residual, finish_comparison, finish_selection
 
-BLOCK = 1 << 15  # words a pass: fits the cache
+BLOCK = 1 << 15  # words per pass: fits the cache
 _MOST_SPARE_WORDS = 4096
 MAX_EXPONENT = 50  # lattice exponents stay below the 54 digits a deviate has at hand
 
@@ -42,9 +39,11 @@ class _Sampler:
     """Draws blocks of one law from one key stream, with the scratch space of the two passes."""
 
     def __init__(self, law: Law, stream: Keystream, signed: bool, n: int) -> None:
-        self._law, self._stream, self._signed = law, stream, signed
+        from hushrank.privacy.noise import kernels  # needs numba, which a plan does not
+
+        self._law, self._stream, self._signed, self._kernels = law, stream, signed, kernels
         self._residual = np.empty(min(n, BLOCK) + 1, np.int64)
-        # Residual draws use 0.06 to 0.12 words a draw: a short call fetches few spare words.
+        # Residual draws use 0.06 to 0.12 words per draw: a short call fetches few spare words.
         self._n_spare = min(n // 8 + 64, _MOST_SPARE_WORDS)
         self._state = np.zeros(4, np.uint64)
         self._at = np.zeros(1, np.int64)
@@ -54,16 +53,16 @@ class _Sampler:
         """Fill `out`, at most BLOCK long, and return the draws of the slow path (usually none)."""
         law, rare = self._law, []
         words = self._table_words(out.size)
-        n = kernels.serve_table(words, law.table, self._signed, out, self._residual)
+        n = self._kernels.serve_table(words, law.table, self._signed, out, self._residual)
         q = 0
         while q < n:
             if self._at[0] + 3 > self._spare.size:
                 self._spare, self._at[0] = self._stream.words(self._n_spare), 0
-            q = kernels.serve_residuals(
+            q = self._kernels.serve_residuals(
                 out, self._residual, q, n, self._spare, self._at,
                 law.thresholds, law.guide, law.gamma, 2.0**-law.cell_bits, law.is_normal, self._state,
             )  # fmt: skip
-            if self._state[0] in (kernels.SELECTION_OPEN, kernels.COMPARISON_OPEN):
+            if self._state[0] in (self._kernels.SELECTION_OPEN, self._kernels.COMPARISON_OPEN):
                 index = int(self._residual[q])
                 draw = self._finish(index, negative=bool(out[index] < 0))
                 out[index] = draw.value if -(1 << 62) <= draw.value < 1 << 62 else 0
@@ -82,7 +81,7 @@ class _Sampler:
     def _finish(self, index: int, negative: bool) -> RareDraw:
         """Finish the draw the kernel left open, exactly."""
         law, word = self._law, self._stream.word
-        if self._state[0] == kernels.SELECTION_OPEN:
+        if self._state[0] == self._kernels.SELECTION_OPEN:
             draw = finish_selection(law, LazyUniform(word, int(self._state[1]), 64), word)
         else:
             u = LazyUniform(word, int(self._state[2]), FRACTION_BITS)
@@ -139,21 +138,6 @@ def _add(law: Law, total: Integers, exponent: int, stream: Keystream) -> None:
         for r in rare:
             noise[r.index] = wrap_int64((r.value + half) >> shift)
         part += noise  # wraps modulo 2^64: a function of the unbounded sum
-
-
-def bernoulli_exp(gamma: Integers, stream: Keystream) -> NDArray[np.bool_]:
-    """Exact Bernoulli(exp(-gamma)) for gamma >= 0 in units of 2^-54, as the event {exponential deviate >= gamma}."""
-    gamma = np.asarray(gamma, np.int64)
-    values, rare = draw(exponential_law(), gamma.size, stream, signed=False)
-    flips = values >= gamma.reshape(-1)
-    for r in rare:
-        flips[r.index] = r.value >= int(gamma.reshape(-1)[r.index])
-    return flips.reshape(gamma.shape)
-
-
-def bernoulli_exp_fraction(gamma: Fraction, stream: Keystream) -> bool:
-    """Exact Bernoulli(exp(-gamma)) for one rational gamma >= 0."""
-    return is_below(LazyUniform.fresh(stream.word), lambda precision: exp_neg(gamma, precision))
 
 
 def wrap_int64(value: int) -> int:

@@ -33,7 +33,7 @@ class ExtensibleDeviates:
 
     @property
     def wide_rows(self) -> frozenset[int]:
-        """Rows with a value beyond int64, of which `values` and `floats` know nothing (2^-360 a draw or less)."""
+        """Rows with a value beyond int64, of which `values` and `floats` know nothing (2^-360 per draw or less)."""
         return frozenset(index // self.shape[1] for index in self._wide)
 
     def floats(self) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ def root_two_over_pi(precision: int) -> Interval:
 
 
 def _arctan_inverse(x: int, guard: int) -> tuple[int, int]:
-    """Return 2^guard * arctan(1/x) and a bound of its error: three units a term."""
+    """Return 2^guard * arctan(1/x) and a bound of its error: three units per term."""
     total, power, odd, terms = 0, (1 << guard) // x, 1, 0
     while power:
         total += -(power // odd) if odd & 2 else power // odd

@@ -48,7 +48,7 @@ def serve_table(words, table, signed, out, residual):  # type: ignore[no-untyped
 
 @numba.njit(nogil=True, cache=True)
 def serve_residuals(out, residual, start, stop, words, at, thresholds, guide, gamma, h, is_normal, state):  # type: ignore[no-untyped-def]
-    """Serve residual[start:stop] by rejection, three words a proposal; return where it stopped.
+    """Serve residual[start:stop] by rejection, three words per proposal; return where it stopped.
 
     at[0] is the next word. state[0] says why it stopped; state[1:] holds the selecting word (SELECTION_OPEN: a tie, or
     the tail) or cell, fraction and accepting word (COMPARISON_OPEN).

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hushrank.exceptions import InvalidParameter, KeystreamMisuse
 from hushrank.privacy.ownership import SingleOwner
 
-# 2^32 AES blocks a key: the distance of CTR mode from random words stays below 2^-65 per key.
+# 2^32 AES blocks per key: the distance of CTR mode from random words stays below 2^-65 per key.
 MAX_BYTES_PER_KEY = 1 << 36
 _ZEROS = memoryview(bytes(1 << 20))
 _BUFFERED_WORDS = 512

@@ -1,9 +1,9 @@
-r"""How much the exponential mechanism on an orbit loses: proved bounds, with their constants.
+r"""How much a draw of the exponential mechanism on an orbit loses: proved bounds, with their constants.
 
 Law        H = U diag(levels, 0, ..., 0) U^* with density exp(rate <M, H>) against the invariant law, drawn exactly.
 Loss       best <M, H> on the orbit less the <M, H> of the draw.
 Bounds     hold as stated, for every M: docs/privacy/orbit_bounds.md has the proofs. What the paper states up to an
-           unknown constant is in `hushrank.evaluation.rates`, and no forecast uses it.
+           unknown constant is in `hushrank.bounds.orbit_rates`, and no forecast uses it.
 
 References
 ----------
@@ -11,21 +11,13 @@ Mangoubi, Wu, Kale, Thakurta, Vishnoi: Private Matrix Approximation and Geometry
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
+from hushrank.bounds.arguments import FloatArray, Numbers, check_falling, count_changed_rows
 from hushrank.parameters import check_integer, check_real
-from hushrank.privacy.guarantee import Neighbors, parse_neighbors
-
-FloatArray = NDArray[np.float64]
-Numbers = Sequence[float] | FloatArray
-
-# A replacement is a removal and an addition: it doubles the sensitivity of the eigenvalues and halves the rate.
-_STEPS = {Neighbors.REPLACE: 2.0, Neighbors.ADD_REMOVE: 1.0}
 
 
 def orbit_dimension(dimension: int, levels: Numbers, *, is_complex: bool) -> int:
@@ -115,7 +107,7 @@ def score_loss_quantile(
 
 
 def expected_pca_loss(
-    n_features: int, n_components: int, n_samples: int, epsilon: float, *, neighbors: Neighbors | str, is_complex: bool
+    n_features: int, n_components: int, n_samples: int, epsilon: float, *, neighbors: str, is_complex: bool
 ) -> float:
     """Bound on the expected loss of captured variance by orbit PCA, as a share of n_samples row_norm^2.
 
@@ -123,14 +115,14 @@ def expected_pca_loss(
 
     Examples
     --------
-    >>> expected_pca_loss(10, 2, 1000, 1.0, neighbors=Neighbors.REPLACE, is_complex=True)  # 2 k (d - k) / (n epsilon)
+    >>> expected_pca_loss(10, 2, 1000, 1.0, neighbors="replace", is_complex=True)  # 2 k (d - k) / (n epsilon)
     0.032
     """
     owner = "expected_pca_loss"
     n_features = check_integer(n_features, "n_features", owner, minimum=1)
     n_samples = check_integer(n_samples, "n_samples", owner, minimum=1)
     n_components = check_integer(n_components, "n_components", owner, minimum=1, maximum=n_features)
-    rate = check_real(epsilon, "epsilon", owner, above=0) / _STEPS[parse_neighbors(neighbors, owner)]
+    rate = check_real(epsilon, "epsilon", owner, above=0) / count_changed_rows(neighbors, owner)
     levels = np.ones(n_components)
     return expected_score_loss(n_features, levels, rate, is_complex=is_complex, trace=n_samples) / n_samples
 
@@ -188,66 +180,6 @@ def covering_loss_bound(
     return min(bound, top * trace)
 
 
-def expected_frobenius_error(
-    eigenvalues: Numbers, rank: int, epsilons: tuple[float, float], *, row_norm: float, neighbors: Neighbors | str
-) -> float:
-    """Bound on the expected squared Frobenius error of private rank-k approximation (Theorem 2.3; Theorem 6).
-
-    Laplace noise on the top `rank` eigenvalues, clipped at 0 and sorted, for `epsilons[0]`; then one complex draw H
-    with those levels for `epsilons[1]`. When M is real, the real part of H obeys the same bound.
-
-    Parameters
-    ----------
-    eigenvalues : array-like of shape (d,)
-        Spectrum of M, nonnegative: a public guess when planning.
-
-    Examples
-    --------
-    >>> expected_frobenius_error([100.0, 1.0], 1, (1.0, 1.0), row_norm=1.0, neighbors=Neighbors.ADD_REMOVE)
-    204.0
-    """
-    owner = "expected_frobenius_error"
-    gamma, noise, unit = _rank_k_scales(eigenvalues, rank, epsilons, row_norm, neighbors, owner)
-    # The mean of the largest positive part of `rank` independent Laplace variables of scale 1.
-    rise = sum((1 - 0.5**j) / j for j in range(1, rank + 1))
-    loss = _distinct_pairs(len(gamma), rank) * unit * (gamma[0] + noise * rise)
-    return float((gamma[rank:] ** 2).sum() + 2 * rank * noise**2 + 2 * loss)
-
-
-def frobenius_error_quantile(
-    eigenvalues: Numbers,
-    rank: int,
-    epsilons: tuple[float, float],
-    probability: float,
-    *,
-    row_norm: float,
-    neighbors: Neighbors | str,
-) -> float:
-    """Squared Frobenius error not exceeded with the stated probability; see `expected_frobenius_error`.
-
-    Examples
-    --------
-    >>> plan = {"row_norm": 1.0, "neighbors": Neighbors.ADD_REMOVE}
-    >>> round(frobenius_error_quantile([100.0, 1.0], 1, (1.0, 1.0), 0.95, **plan), 1)
-    779.6
-    """
-    owner = "frobenius_error_quantile"
-    failure = 1 - check_real(probability, "probability", owner, above=0, below=1)
-    gamma, noise, unit = _rank_k_scales(eigenvalues, rank, epsilons, row_norm, neighbors, owner)
-    largest = noise * math.log(2 * rank / failure)  # half of the failure to the eigenvalues, half to the draw
-    pairs = _distinct_pairs(len(gamma), rank)
-    scaled = float(gammaincinv(pairs, 1 - failure / 2)) if pairs else 0.0
-    return float((gamma[rank:] ** 2).sum() + rank * largest**2 + 2 * scaled * unit * (gamma[0] + largest))
-
-
-def check_falling(values: Numbers, name: str, owner: str, *, above: float | None = None) -> FloatArray:
-    """Return finite numbers >= 0, or > `above`, in falling order, or raise InvalidParameter."""
-    check_integer(len(values), f"length of {name}", owner, minimum=1)
-    minimum = 0 if above is None else None
-    checked = [check_real(value, name, owner, above=above, minimum=minimum) for value in values]
-    return np.sort(np.array(checked))[::-1]
-
-
 def _spectrum(dimension: int, levels: Numbers, owner: str) -> FloatArray:
     """All eigenvalues of H in falling order, zeros included."""
     dimension = check_integer(dimension, "dimension", owner, minimum=1)
@@ -280,24 +212,3 @@ def _chernoff(half: float, surplus: float) -> float:
 def _parameters(dimension: int, rank: int, is_complex: bool, owner: str) -> int:
     dimension = check_integer(dimension, "dimension", owner, minimum=1)
     return (2 if is_complex else 1) * dimension * check_integer(rank, "rank", owner, minimum=1, maximum=dimension)
-
-
-def _distinct_pairs(dimension: int, rank: int) -> int:
-    """Pairs of different eigenvalues when the nonzero ones all differ."""
-    return rank * (2 * dimension - rank - 1) // 2
-
-
-def _rank_k_scales(
-    eigenvalues: Numbers,
-    rank: int,
-    epsilons: tuple[float, float],
-    row_norm: float,
-    neighbors: Neighbors | str,
-    owner: str,
-) -> tuple[FloatArray, float, float]:
-    """Spectrum of M in falling order, Laplace scale of its eigenvalues, and 1 / (rate top) of the draw."""
-    gamma = check_falling(eigenvalues, "eigenvalues", owner)
-    check_integer(rank, "rank", owner, minimum=1, maximum=len(gamma))
-    change = _STEPS[parse_neighbors(neighbors, owner)] * check_real(row_norm, "row_norm", owner, above=0) ** 2
-    values_epsilon, vectors_epsilon = (check_real(epsilon, "epsilons", owner, above=0) for epsilon in epsilons)
-    return gamma, change / values_epsilon, change / vectors_epsilon

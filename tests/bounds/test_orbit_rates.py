@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from hushrank.evaluation.bounds import expected_frobenius_error
-from hushrank.evaluation.rates import frobenius_lower_rate, packing_number_log_rate
+from hushrank.bounds.low_rank import expected_frobenius_error
+from hushrank.bounds.orbit_rates import frobenius_lower_rate, packing_number_log_rate
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.guarantee import Neighbors
 
 
 def test_lower_rate_by_hand():
@@ -30,7 +29,7 @@ def test_lower_rate_stays_below_the_upper_bound():
         gamma[:k] = np.sort(1 + rng.exponential(size=k) * 10.0 ** rng.uniform(0, 3))[::-1]
         epsilon = 10.0 ** rng.uniform(-2, 0)
         halves = (epsilon / 2, epsilon / 2)
-        upper = expected_frobenius_error(gamma, k, halves, row_norm=1.0, neighbors=Neighbors.REPLACE)
+        upper = expected_frobenius_error(gamma, k, halves, row_norm=1.0, neighbors="replace")
         assert frobenius_lower_rate(gamma, k, epsilon) <= upper
 
 

@@ -4,22 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import special, stats
 
-from hushrank.evaluation.bounds import (
+from hushrank.bounds.orbit import (
     covering_loss_bound,
     covering_number_log,
-    expected_frobenius_error,
     expected_pca_loss,
     expected_score_loss,
-    frobenius_error_quantile,
     orbit_dimension,
     score_loss_quantile,
 )
 from hushrank.exceptions import InvalidParameter
 from hushrank.orbit.law import OrbitLaw
 from hushrank.orbit.partition import log_partition, mean_diagonal
-from hushrank.privacy.guarantee import Neighbors
 from orbit_support import haar_bases
 from support import assert_plausible
 
@@ -182,65 +179,14 @@ def test_the_covering_bound_is_the_weakest():
         assert sharp <= covering_loss_bound(d, k, 1.0, rate, trace, probability, is_complex=is_complex) * (1 + 1e-12)
 
 
-def frobenius_simulation(gamma, k, epsilons, n):
-    """Exact E of the squared error given each of n noisy sets of eigenvalues (add_remove, row_norm 1)."""
-    errors = []
-    for _ in range(n):
-        levels = np.sort(np.maximum(gamma[:k] + RNG.laplace(scale=1 / epsilons[0], size=k), 0.0))[::-1]
-        levels = levels[levels > 0]
-        if not levels.size:
-            errors.append(gamma @ gamma)
-            continue
-        law = OrbitLaw(gamma * epsilons[1] / levels[0], levels, is_complex=True)
-        errors.append(gamma @ gamma + levels @ levels - 2 * gamma @ mean_diagonal(law))
-    return np.array(errors)
-
-
-def test_frobenius_error_of_rank_k_approximation():
-    plan = {"row_norm": 1.0, "neighbors": Neighbors.ADD_REMOVE}
-    gamma, epsilons = np.array([900.0, 500.0, 30.0, 2.0, 1.0]), (2.0, 1.0)
-    errors = frobenius_simulation(gamma, 2, epsilons, 300)
-    bound = expected_frobenius_error(gamma, 2, epsilons, **plan)
-    assert 0.95 * bound < errors.mean() <= bound
-    assert errors.mean() > bound / 2
-    # With a precise draw, only the noise of the eigenvalues is left: 2 b^2 each.
-    precise = expected_frobenius_error(gamma, 3, (2.0, 1e9), **plan)
-    assert precise == pytest.approx(5.0 + 3 * 2 * 0.5**2, rel=1e-4)
-    # With eigenvalues near 0, the top level is the largest of three positive parts of the noise.
-    largest = integrate.quad(lambda x: 1 - (1 - math.exp(-x) / 2) ** 3, 0, 60)[0]
-    assert expected_frobenius_error(np.zeros(5), 3, (1.0, 1.0), **plan) == pytest.approx(6 + 2 * 9 * largest)
-    weak = np.array([3.0, 1.0, 0.5])  # noise of the size of the eigenvalues: clipped and reordered
-    errors = frobenius_simulation(weak, 3, (0.5, 0.5), 300)
-    assert errors.mean() <= expected_frobenius_error(weak, 3, (0.5, 0.5), **plan)
-
-
-def test_frobenius_quantiles_hold_in_a_simulation():
-    # Rank one and concentrated: rate loss is Gamma(d - 1) up to exp(-100).
-    gamma, n, b = np.array([400.0, 0.0, 0.0]), 100_000, 1 / 2.0
-    level = gamma[0] + RNG.laplace(scale=b, size=n)
-    errors = (gamma[0] - level) ** 2 + 2 * RNG.gamma(2.0, size=n) * level / 0.5
-    for probability in (0.5, 0.9, 0.99):
-        bound = frobenius_error_quantile(
-            gamma, 1, (2.0, 0.5), probability, row_norm=1.0, neighbors=Neighbors.ADD_REMOVE
-        )
-        assert (errors <= bound).mean() > probability
-        assert (errors <= bound / 2).mean() < probability
-
-
 def test_replacement_costs_twice_and_units_cancel():
     plan = {"is_complex": True}
-    one = expected_pca_loss(10, 3, 500, 1.0, neighbors=Neighbors.ADD_REMOVE, **plan)
-    assert expected_pca_loss(10, 3, 500, 1.0, neighbors=Neighbors.REPLACE, **plan) == pytest.approx(2 * one)
-    assert expected_pca_loss(10, 3, 1, 0.01, neighbors=Neighbors.REPLACE, **plan) == pytest.approx(0.7)
+    one = expected_pca_loss(10, 3, 500, 1.0, neighbors="add_remove", **plan)
+    assert expected_pca_loss(10, 3, 500, 1.0, neighbors="replace", **plan) == pytest.approx(2 * one)
+    assert expected_pca_loss(10, 3, 1, 0.01, neighbors="replace", **plan) == pytest.approx(0.7)
     row_norm = 7.0
     direct = expected_score_loss(10, np.ones(3), 1.0 / row_norm**2, trace=500 * row_norm**2, **plan)
     assert direct / (500 * row_norm**2) == pytest.approx(one)
-    gamma = np.array([9.0, 4.0, 1.0])
-    for bound in (expected_frobenius_error, lambda *a, **b: frobenius_error_quantile(*a, 0.9, **b)):
-        small = bound(gamma, 2, (1.0, 2.0), row_norm=1.0, neighbors=Neighbors.REPLACE)
-        large = bound(gamma * row_norm**2, 2, (1.0, 2.0), row_norm=row_norm, neighbors=Neighbors.REPLACE)
-        assert large == pytest.approx(small * row_norm**4)
-        assert bound(gamma, 2, (0.5, 1.0), row_norm=1.0, neighbors=Neighbors.ADD_REMOVE) == pytest.approx(small)
     # A level only sets units: exp(c <M, aP>) is exp(ca <M, P>), and its loss a times as large.
     for is_complex in (False, True):
         tall = expected_score_loss(6, [5.0, 5.0], 1.0, is_complex=is_complex)
@@ -256,7 +202,6 @@ def test_extremes_stay_finite_and_in_order():
         assert score_loss_quantile(2, [1e-300], 1e-300, 0.5, is_complex=is_complex) > 1e299
         assert expected_score_loss(2, [1.0], 1e-300, is_complex=is_complex, trace=0.0) == 0.0
     assert covering_loss_bound(2, 1, 1e-100, 1e100, 1e100, 0.0, is_complex=True) < 1.0
-    assert expected_frobenius_error([0.0], 1, (1.0, 1.0), row_norm=1.0, neighbors=Neighbors.ADD_REMOVE) == 2.0
 
 
 @pytest.mark.parametrize(
@@ -270,9 +215,7 @@ def test_extremes_stay_finite_and_in_order():
         (lambda: score_loss_quantile(2, [1.0], 1.0, 1.0, is_complex=True), "probability"),
         (lambda: covering_loss_bound(2, 3, 1.0, 1.0, 1.0, 0.5, is_complex=True), "rank"),
         (lambda: covering_number_log(2, 1, 1.0, math.inf, is_complex=True), "radius"),
-        (lambda: expected_pca_loss(3, 4, 10, 1.0, neighbors=Neighbors.REPLACE, is_complex=True), "n_components"),
-        (lambda: expected_frobenius_error([-1.0], 1, (1.0, 1.0), row_norm=1.0, neighbors="replace"), "eigenvalues"),
-        (lambda: expected_frobenius_error([1.0], 1, (1.0, 0.0), row_norm=1.0, neighbors="replace"), "epsilons"),
+        (lambda: expected_pca_loss(3, 4, 10, 1.0, neighbors="replace", is_complex=True), "n_components"),
     ],
 )
 def test_parameters_are_checked(call, name):

@@ -1,7 +1,7 @@
 """The paper's lower bounds and packing numbers on unitary orbits: rates, not bounds.
 
 Each holds up to a universal constant that the paper does not give, so its value proves nothing about one data set. They
-show how error must grow with dimension, rank and epsilon; forecasts use `hushrank.evaluation.bounds` instead.
+show how error must grow with dimension, rank and epsilon; forecasts use `hushrank.bounds.orbit` instead.
 
 References
 ----------
@@ -10,7 +10,7 @@ Mangoubi, Wu, Kale, Thakurta, Vishnoi: Private Matrix Approximation and Geometry
 
 import numpy as np
 
-from hushrank.evaluation.bounds import Numbers, check_falling
+from hushrank.bounds.arguments import Numbers, check_falling
 from hushrank.parameters import check_integer, check_real
 
 
@@ -26,10 +26,8 @@ def frobenius_lower_rate(eigenvalues: Numbers, rank: int, epsilon: float) -> flo
     8.0
     """
     owner = "frobenius_lower_rate"
-    gamma, rank = (
-        check_falling(eigenvalues, "eigenvalues", owner),
-        check_integer(rank, "rank", owner, minimum=1, maximum=len(eigenvalues)),
-    )
+    gamma = check_falling(eigenvalues, "eigenvalues", owner)
+    rank = check_integer(rank, "rank", owner, minimum=1, maximum=len(gamma))
     epsilon, d = check_real(epsilon, "epsilon", owner, above=0), len(gamma)
     i = np.arange(1, d // 2 + 1)
     spread = float((i * (gamma[: d // 2] - gamma[::-1][: d // 2]) ** 2).max(initial=0.0))

@@ -1,0 +1,228 @@
+"""Small data of every kind for the conformance suite: what it does with people's data, in the terms of each kind.
+
+A new kind of data joins with one class here, or in the tests of who needs it: how a model learns from them, and how
+people are picked, spoiled and made extreme.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.base import Sizes
+from hushrank.privacy.guarantee import Neighbors
+
+Array = NDArray[Any]
+
+_HUGE = 1e9  # beyond every bound, so that no noisy center or scale moves a contribution
+_LEAST_PEOPLE = 1000  # so many that they stand above the noise of other releases
+_ODD = (math.nan, math.inf, -1.7e308, 5e-324)
+
+
+class Sample(ABC):
+    """Data of some people.
+
+    Attributes
+    ----------
+    data : tuple
+        What a model is given to learn from.
+    reads_late : bool
+        Whether the data are read after the charge, as `fit` does; objects that are updated read them before.
+    """
+
+    reads_late: ClassVar[bool] = True
+
+    def __init__(self, *data: Any) -> None:
+        self.data = data
+
+    def learn(self, model: Any) -> Any:
+        """The model, or what it returns, after it has learned from the data and released its result."""
+        return self.run(model, *self.data)
+
+    def run(self, model: Any, *data: Any) -> Any:
+        """The same with other data of this kind, such as those of a noise probe."""
+        return model.fit(*data)
+
+    def copy(self) -> Self:
+        """The same data in other memory."""
+        return type(self)(*(np.array(part) for part in self.data))
+
+    def is_equal(self, other: Self) -> bool:
+        """Whether the data have the same bits."""
+        pairs = zip(self.data, other.data, strict=True)
+        return all(np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind == "f") for a, b in pairs)
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Sizes:
+        """What `plan` is given; the first is the number of people."""
+
+    @property
+    def n_people(self) -> int:
+        """How many there are."""
+        return next(iter(self.sizes.values()))
+
+    @abstractmethod
+    def people(self, chosen: Any) -> Self:
+        """Some of the people, or all in another order; `chosen` is a slice or an array of their numbers."""
+
+    @abstractmethod
+    def other(self) -> Self:
+        """Data of fewer people, with other numbers."""
+
+    @abstractmethod
+    def spoiled(self) -> Self:
+        """The same with NaN, infinities, huge and tiny numbers in the data of four people."""
+
+    @abstractmethod
+    def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
+        """Two neighboring data sets: one person has the largest numbers everywhere, or is missing or nearly silent."""
+
+
+class RowSample(Sample):
+    """Rows of numbers, one a person: `fit(X)`."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Rows and columns."""
+        n_samples, n_features = self.data[0].shape
+        return {"n_samples": n_samples, "n_features": n_features}
+
+    def people(self, chosen: Any) -> Self:
+        """Rows."""
+        return type(self)(*(part[chosen] for part in self.data))
+
+    def other(self) -> Self:
+        """Seven rows fewer, stretched and moved."""
+        X = self.data[0]
+        return type(self)(2.0 * X[: len(X) - 7] + 1.0, *(part[: len(X) - 7] for part in self.data[1:]))
+
+    def spoiled(self) -> Self:
+        """Four rows of odd numbers."""
+        X = self.data[0].astype(np.float64)
+        for row, number in enumerate(_ODD):
+            X[row] = number
+        return type(self)(X, *self.data[1:])
+
+    def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
+        """Huge rows; the first has the largest numbers, or is gone, or has hardly any."""
+        repeat = -(-_LEAST_PEOPLE // len(self.data[0]))
+        X, *others = (np.concatenate([part] * repeat) for part in self.data)
+        X = _HUGE * X.astype(np.float64)
+        X[0] = _HUGE
+        with_person = type(self)(X, *others)
+        if neighbors == Neighbors.ADD_REMOVE:
+            return with_person, with_person.people(slice(1, None))
+        without = X.copy()
+        without[0] = np.where(np.arange(X[0].size).reshape(X[0].shape) % 2, math.nan, 1.0 / _HUGE)
+        return with_person, type(self)(without, *others)
+
+
+class RatingSample(RowSample):
+    """An array of ratings with a row for each user: `fit(X)`."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Users and items."""
+        n_users, n_items = self.data[0].shape
+        return {"n_users": n_users, "n_items": n_items}
+
+
+class RecordSample(RowSample):
+    """Records with an answer, one a person: `fit(X, y)`."""
+
+
+class UserRecordSample(Sample):
+    """Records with an answer, several a user: `fit(X, y, users)`."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Users and columns."""
+        X, _, users = self.data
+        return {"n_users": len(np.unique(users)), "n_features": X.shape[1]}
+
+    def people(self, chosen: Any) -> Self:
+        """All records of the chosen users, in the order of the users."""
+        X, y, users = self.data
+        kept = [np.flatnonzero(users == user) for user in np.unique(users)[chosen]]
+        rows = np.concatenate([np.empty(0, np.int64), *kept])
+        return type(self)(X[rows], y[rows], users[rows])
+
+    def other(self) -> Self:
+        """Seven users fewer, with other answers."""
+        fewer = self.people(slice(None, self.n_people - 7))
+        X, y, users = fewer.data
+        return type(self)(2.0 * X + 1.0, 1.0 - y, users)
+
+    def spoiled(self) -> Self:
+        """Four users with odd numbers."""
+        X, y, users = (np.array(part) for part in self.data)
+        X, y = X.astype(np.float64), y.astype(np.float64)
+        for user, number in zip(np.unique(users), _ODD, strict=False):
+            X[users == user], y[users == user] = number, number
+        return type(self)(X, y, users)
+
+    def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
+        """Huge records; all of the first user are the largest, or that user is gone, or has hardly any numbers."""
+        X, y, users = self.data
+        repeat, known = -(-_LEAST_PEOPLE // self.n_people), np.unique(users)
+        codes = np.searchsorted(known, users)
+        users = np.concatenate([codes + copy * len(known) for copy in range(repeat)])
+        X, y = _HUGE * np.tile(X, (repeat, 1)), _HUGE * np.tile(y, repeat)
+        X[users == 0], y[users == 0] = _HUGE, _HUGE
+        with_person = type(self)(X, y, users)
+        if neighbors == Neighbors.ADD_REMOVE:
+            return with_person, with_person.people(slice(1, None))
+        X, y = X.copy(), y.copy()
+        X[users == 0], y[users == 0] = 1.0 / _HUGE, math.nan
+        return with_person, type(self)(X, y, users)
+
+
+class UpdateSample(Sample):
+    """Rows, columns and deltas of updates, and the shape of their matrix: `update(...)`, then `release()`."""
+
+    reads_late: ClassVar[bool] = False
+
+    def run(self, model: Any, *data: Any) -> Any:
+        """Update and release."""
+        model.update(*data[:3])
+        return model.release()
+
+    @property
+    def sizes(self) -> Sizes:
+        """Updates, and the shape of the matrix."""
+        n_rows, n_columns = (int(size) for size in self.data[3])
+        return {"n_updates": len(self.data[0]), "n_rows": n_rows, "n_columns": n_columns}
+
+    def people(self, chosen: Any) -> Self:
+        """Updates."""
+        return type(self)(*(part[chosen] for part in self.data[:3]), self.data[3])
+
+    def other(self) -> Self:
+        """Seven updates fewer, of other sizes."""
+        fewer = self.people(slice(None, self.n_people - 7))
+        return type(self)(*fewer.data[:2], 2.0 * fewer.data[2] + 1.0, self.data[3])
+
+    def spoiled(self) -> Self:
+        """Four odd updates."""
+        deltas = self.data[2].astype(np.float64)
+        deltas[: len(_ODD)] = _ODD
+        return type(self)(*self.data[:2], deltas, self.data[3])
+
+    def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
+        """The first update is huge, or missing, or nearly nothing."""
+        deltas = self.data[2].astype(np.float64)
+        deltas[0] = _HUGE
+        with_person = type(self)(*self.data[:2], deltas, self.data[3])
+        if neighbors == Neighbors.ADD_REMOVE:
+            return with_person, with_person.people(slice(1, None))
+        deltas = deltas.copy()
+        deltas[0] = 1.0 / _HUGE
+        return with_person, type(self)(*self.data[:2], deltas, self.data[3])
+
+
+def to_sample(data: Any) -> Sample:
+    """A sample, or the sample of an array of rows."""
+    return data if isinstance(data, Sample) else RowSample(np.asarray(data))

@@ -1,0 +1,51 @@
+"""A source of data: a public schema that is known at once, and blocks that are read when they are asked for.
+
+The schema (dtype, dimensions, columns) is checked when a source is made, before the data are charged for. Values are
+never checked: a person's record cannot stop a release.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+Block = NDArray[Any]
+
+MAX_BLOCK_ROWS = 8192
+# Blocks that must be converted hold at most this many bytes (or one row): wide data get fewer rows per block.
+MAX_BLOCK_BYTES = 2**25
+
+
+class Source(ABC):
+    """Data in blocks; what one person contributes is whole within a block, unless a subclass says otherwise.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        Entries of all blocks together (rows, users, records, updates); None if only reading tells. It may be secret.
+    columns : tuple of str or None
+        Names of the columns, where the data have any.
+    can_repeat : bool
+        Whether the data can be read more than once.
+    """
+
+    can_repeat = True
+
+    def __init__(self, n_samples: int | None, columns: Sequence[Hashable] | None = None) -> None:
+        self.n_samples = n_samples
+        named = columns is not None and all(isinstance(name, str) for name in columns)
+        self.columns: tuple[str, ...] | None = tuple(map(str, columns)) if columns is not None and named else None
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Mapping[str, int]:
+        """Public sizes of the schema by name, such as n_features: what a plan needs to know of the data."""
+
+    @abstractmethod
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
+        """Blocks of at most `max_rows` entries, each with a length; they must not be written to."""
+
+    @abstractmethod
+    def empty_block(self) -> Any:
+        """A block without entries."""

@@ -1,0 +1,75 @@
+"""Parameters of private matrix completion that are more than a number or a word: the method and the catalogue."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hushrank.estimators.completion.options import METHODS
+from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import Param
+from hushrank.privacy.records import NEWER, from_fields, to_fields
+
+MOST_IDS = 2**31 - 1
+
+
+class MethodParam(Param):
+    """A method by name, or its options."""
+
+    __slots__ = ()
+
+    def _check_kind(self, value: Any, name: str, owner: str) -> None:
+        if not isinstance(value, tuple(METHODS.values())):
+            listed = ", ".join(f"{kind.__name__}(...)" for kind in METHODS.values())
+            raise InvalidParameter(owner, name, f"one of {listed}", value)
+
+    def to_json(self, value: Any) -> Any:
+        """A name, or the name of the options and their values."""
+        if isinstance(value, str):
+            return value
+        return {"name": next(name for name, kind in METHODS.items() if type(value) is kind), **to_fields(value)}
+
+    def from_json(self, saved: Any) -> Any:
+        """A method from what `to_json` gave."""
+        if isinstance(saved, str):
+            return saved
+        name = saved.get("name") if isinstance(saved, dict) else None
+        if not isinstance(name, str) or name not in METHODS:
+            raise ValueError(f"method is none of {', '.join(METHODS)}; others were {NEWER}")
+        options = {key: value for key, value in saved.items() if key != "name"}
+        return METHODS[name](**from_fields(METHODS[name], options, METHODS[name].__name__))
+
+
+class CatalogueParam(Param):
+    """A public catalogue: a count of items or their ids, or None."""
+
+    __slots__ = ()
+
+    def check(self, value: Any, name: str, owner: str) -> None:
+        """Raise InvalidParameter unless `value` makes a catalogue."""
+        if value is None:
+            return
+        if isinstance(value, int | np.integer) and 1 <= value <= MOST_IDS and not isinstance(value, bool):
+            return  # without making them: a file from a stranger may ask for two thousand million
+        from hushrank.data.ratings.catalogue import Catalogue  # needs numba, which a count of items does not
+
+        try:
+            catalogue = value if isinstance(value, Catalogue) else Catalogue(value)
+            catalogue.ids.validate(full=True)  # ids that are no text could be used, and then not be told to anybody
+        except InvalidParameter as error:
+            raise InvalidParameter(owner, name, f"{error.requirement}, or None for a matrix", error.got) from error
+        except ValueError as error:  # Arrow's own kind of it
+            requirement = "ids that are Unicode text, or None for a matrix"
+            raise InvalidParameter(owner, name, requirement, type(value).__name__) from error
+
+    def to_json(self, value: Any) -> Any:
+        """A count, or the ids as a list."""
+        if value is None or isinstance(value, int | np.integer):
+            return value if value is None else int(value)
+        from hushrank.data.ratings.catalogue import Catalogue  # as above
+
+        return (value if isinstance(value, Catalogue) else Catalogue(value)).ids.to_pylist()
+
+    def wrong_values(self) -> Iterator[Any]:
+        """Values that must be refused."""
+        yield from (object(), "no such word", [["nested"]], complex(1, 1), 0, -1, 1.5, True, [], [1, 1], [1, "a"], int)

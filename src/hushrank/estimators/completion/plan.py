@@ -1,0 +1,152 @@
+"""Parameters of `PrivateCompletion` and its plan: one Gaussian release as the cap of all, of which shares are spent.
+
+The estimator and the command line both use this; nothing here needs numba or scikit-learn.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushrank.archive.attributes import COLUMNS
+from hushrank.base import Param, PrivateRelease, Sizes
+from hushrank.data.ratings.rating_range import check_rating_range
+from hushrank.estimators.completion.forecast import forecast_completion
+from hushrank.estimators.completion.options import METHODS, to_options
+from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam
+from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX
+from hushrank.privacy.calibration import calibrate
+from hushrank.privacy.events import Gaussian
+from hushrank.privacy.guarantee import Budget, Neighbors, Unit
+from hushrank.privacy.planning import Step
+
+_MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionPlan:
+    """The whole budget of a fit as one release, of which a filter hands out shares."""
+
+    event: Gaussian
+    neighbors: Neighbors
+
+    def steps(self) -> tuple[Step, ...]:
+        """One step: what its shares are spent on depends on released values."""
+        scales = {"noise multiplier of the whole": self.event.noise_multiplier}
+        return (Step("sums over users, one after another", "Gaussian noise, adaptive shares", self.event, scales),)
+
+
+class CompletionPlanner(PrivateRelease):
+    """Parameters and plan of `PrivateCompletion`."""
+
+    _unit: ClassVar[Unit] = Unit.USER
+    _is_adaptive: ClassVar[bool] = True
+    _sizes: ClassVar[Mapping[str, Param]] = {
+        "n_users": Param(int, minimum=1, option="users", help="Number of users, or a public guess of it."),
+        "n_items": Param(int, minimum=1, option=None),  # the catalogue tells it
+    }
+    _schema: ClassVar[Mapping[str, str]] = {COLUMNS: "n_items"}
+    _params: ClassVar[Mapping[str, Param]] = {
+        "rank": Param(int, minimum=1, help="Largest number of factors; fewer where data support fewer."),
+        "rating_range": Param(
+            np.ndarray,
+            optional=True,
+            default=None,
+            help="Public range of the ratings; others are clipped. Required unless feedback is implicit.",
+            metavars=("LOW", "HIGH"),
+        ),
+        "items": CatalogueParam(
+            default=None,
+            help="Public catalogue: a count, for ids 0, 1, ..., or a CSV or Parquet file with the ids in the column "
+            "item (or in its only column).",
+        ),
+        "method": MethodParam(words=tuple(METHODS), default="spectral", help="spectral is the most accurate."),
+        "offsets": Param(bool, default=True, help="Item means and user offsets, or a matrix of low rank alone."),
+        "feedback": Param(
+            words=("explicit", "implicit"),
+            default="explicit",
+            help="implicit: every listed pair counts as 1, and there are no ratings.",
+        ),
+        "unobserved_weight": Param(
+            float,
+            above=1e-9,
+            below=1e9,
+            default=1.0,
+            help="With implicit feedback: weight of all items beside those of the user.",
+        ),
+        "n_users": Param(
+            int,
+            minimum=1,
+            maximum=1 << 40,
+            optional=True,
+            default=None,
+            option="users",
+            help="Public number of users. Default: as many as there are, public under replace.",
+        ),
+        "n_max": Param(
+            int,
+            minimum=1,
+            maximum=1 << 40,
+            default=DEFAULT_N_MAX,
+            help="Public bound on the number of people; sets the fineness of the lattice.",
+        ),
+        "delta": Param(float, minimum=0, below=1, help="Far below 1 / number of users, > 0."),
+    }
+
+    rank: int
+    epsilon: float
+    delta: float
+    rating_range: Any
+    items: Any
+    method: Any
+    offsets: bool
+    feedback: str
+    unobserved_weight: float
+    n_users: int | None
+    n_max: int
+
+    @property
+    def _is_implicit(self) -> bool:
+        return self.feedback == "implicit"
+
+    def _known_sizes(self) -> dict[str, int]:
+        known = {} if self.n_users is None else {"n_users": int(self.n_users)}
+        if self.items is not None:
+            known["n_items"] = int(self.items) if isinstance(self.items, int | np.integer) else len(self.items)
+        return known
+
+    def _check_parameters(self) -> Budget:
+        budget, owner = super()._check_parameters(), type(self).__name__
+        if budget.is_pure:
+            requirement = "> 0, because its sums over users have Gaussian noise (0 would need far more of it)"
+            raise InvalidParameter(owner, "delta", requirement, self.delta)
+        if self.n_users is not None and budget.neighbors is Neighbors.ADD_REMOVE:
+            requirement = "None under add_remove, where the number of users is secret and a noisy one is released"
+            raise InvalidParameter(owner, "n_users", requirement, self.n_users)
+        if not self._is_implicit:
+            check_rating_range(self.rating_range, owner)
+        elif not to_options(self.method).supports_implicit:
+            requirement = "'spectral' or 'als' for implicit feedback"
+            raise InvalidParameter(owner, "method", requirement, self.method)
+        return budget
+
+    def _plan(self, budget: Budget, sizes: Sizes) -> CompletionPlan:
+        n_items = sizes["n_items"]
+        if self.rank > n_items:
+            requirement = f"at most the number of items, {n_items}"
+            raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
+        to_options(self.method).check_size(n_items, self.rank)
+        event = calibrate(budget)
+        if event.noise_multiplier > _MOST_NOISE:
+            requirement = f"so large that the noise multiplier is at most {_MOST_NOISE:g}"
+            raise InvalidParameter(type(self).__name__, "epsilon", requirement, self.epsilon)
+        return CompletionPlan(event, budget.neighbors)
+
+    def _forecast(self, releases: CompletionPlan, sizes: Sizes) -> dict[str, float]:
+        half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
+        has_offsets = self.offsets and not self._is_implicit
+        return forecast_completion(
+            releases.event, sizes["n_users"], sizes["n_items"], half_range, has_offsets=has_offsets
+        )

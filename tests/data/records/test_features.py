@@ -1,0 +1,126 @@
+"""The numbers of records: views of arrays, float64 blocks of bounded size, and refusals that show no values."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from hushrank.data.records import features
+from hushrank.data.records.features import read_features
+from hushrank.exceptions import InvalidParameter
+
+REAL = ["bool", "int8", "uint64", "float16", "float32", "float64", ">f8"]
+
+
+def joined(found, max_rows):
+    blocks = list(found.blocks(max_rows))
+    assert all(block.dtype == np.float64 and block.flags.c_contiguous and block.flags.aligned for block in blocks)
+    assert all(0 < len(block) <= max_rows for block in blocks)
+    return np.concatenate([np.empty((0, *found.shape)), *blocks])
+
+
+@pytest.mark.parametrize("shape", [(7, 6), (7, 2, 3)])
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_blocks_of_arrays_of_every_dtype_and_layout(shape, dtype, order):
+    X = np.array(np.arange(42).reshape(shape) % 2, dtype, order=order)
+    found = read_features(X, "A")
+    assert len(found) == 7 and found.shape == shape[1:] and found.width == 6 and found.columns is None
+    for max_rows in (1, 3, 100):
+        assert np.array_equal(joined(found, max_rows), X)
+
+
+def test_sizes_are_named():
+    assert read_features(np.ones((4, 5)), "A").sizes == {"n_features": 5}
+    assert read_features(np.ones((4, 5, 6)), "A").sizes == {"n_rows": 5, "n_columns": 6}
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (9, 2, 2)])
+def test_blocks_of_float64_in_c_order_are_views(shape):
+    X = np.ones(shape)
+    assert all(np.shares_memory(block, X) for block in read_features(X, "A").blocks(4))
+
+
+def test_wide_records_come_fewer_at_a_time(monkeypatch):
+    found = read_features(np.ones((9, 4)), "A")
+    assert [len(block) for block in found.blocks()] == [9]
+    monkeypatch.setattr(features, "MAX_BLOCK_ROWS", 5)
+    assert [len(block) for block in found.blocks()] == [5, 4]
+    monkeypatch.setattr(features, "MAX_BLOCK_BYTES", 3 * 4 * 8)
+    assert [len(block) for block in found.blocks()] == [3, 3, 3]
+    monkeypatch.setattr(features, "MAX_BLOCK_BYTES", 8)
+    assert [len(block) for block in found.blocks()] == [1] * 9
+
+
+TABLES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "Arrow": pa.table,
+    "Arrow batch": pa.RecordBatch.from_pydict,
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_tables(form):
+    found = read_features(TABLES[form]({"a": [1, 2, 3], "b": [True, False, True], "c": [0.5, None, 2.5]}), "A")
+    assert (len(found), found.shape, found.columns) == (3, (3,), ("a", "b", "c"))
+    expected = [[1, 1, 0.5], [2, 0, np.nan], [3, 1, 2.5]]
+    assert np.array_equal(joined(found, 2), expected, equal_nan=True)
+
+
+def test_nested_lists_and_no_records():
+    assert joined(read_features([[1, 2], [3, 4]], "A"), 9).tolist() == [[1, 2], [3, 4]]
+    empty = read_features(np.empty((0, 3)), "A")
+    assert len(empty) == 0 and list(empty.blocks()) == []
+
+
+REFUSED = {
+    "text": (np.array([["7.25"]]), "real numbers of at most double precision; got '<U4'"),
+    "objects": (np.array([[7.25]], object), "real numbers of at most double precision; got 'object'"),
+    "complex": (
+        np.ones((1, 1)) * 7.25j,
+        "real numbers of at most double precision (Complex data not supported); got 'complex128'",
+    ),
+    "vector": (
+        np.full(3, 7.25),
+        "of shape (n, d) or (n, d1, d2), a vector or matrix for each record (Reshape your data); got 'shape (3,)'",
+    ),
+    "four axes": (
+        np.ones((1, 1, 1, 1)),
+        "of shape (n, d) or (n, d1, d2), a vector or matrix for each record (Reshape your data); "
+        "got 'shape (1, 1, 1, 1)'",
+    ),
+    "no columns": (
+        np.ones((12, 0)),
+        "an array with a number for each record; got '0 feature(s) (shape=(12, 0)) while a minimum of 1 is required'",
+    ),
+    "no columns of a matrix": (
+        np.ones((12, 3, 0)),
+        "an array with a number for each record; "
+        "got '0 feature(s) (shape=(12, 3, 0)) while a minimum of 1 is required'",
+    ),
+    "ragged": ([[7.25, 1.0], [2.0]], "an array, or sequences of equal length; got 'list'"),
+    "mask": (
+        np.ma.masked_array([[7.25]], mask=True),
+        "an array without a mask (X.filled(numpy.nan)); got 'MaskedArray'",
+    ),
+    "sparse": (sp.csr_array([[7.25]]), "an array or a table (toarray() makes one); got 'csr_array'"),
+    "text column": (
+        pl.DataFrame({"a": ["7.25"]}),
+        "a table of real numbers and booleans; got \"column 'a' of type String\"",
+    ),
+    "lazy": (
+        pl.LazyFrame({"a": [7.25]}),
+        "data that can be read: collect() the lazy frame, or pass the path of its Parquet file; got 'LazyFrame'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refusals_show_no_values(kind):
+    data, message = REFUSED[kind]
+    with pytest.raises(InvalidParameter) as refusal:
+        read_features(data, "A")
+    assert str(refusal.value) == f"X of A must be {message}."

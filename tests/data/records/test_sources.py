@@ -1,0 +1,204 @@
+"""Sources of records: blocks of bounded size, whole users, read when asked, and sums that no order can change."""
+
+import logging
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hushrank.data.records import grouping
+from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
+from hushrank.data.records.features import Features, read_features
+from hushrank.data.records.sources import Records, UserRecords
+from hushrank.engine.local import LocalEngine
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((60, 3)), RNG.standard_normal(60)
+USERS = RNG.choice(np.array(["ann", "bob", "eve", "joe", "zoe"]), 60)
+
+
+def records(data=X, y=Y):
+    return Records(Features(data), y)
+
+
+def user_records(data=X, y=Y, users=USERS):
+    return UserRecords(Features(data), y, pa.array(users))
+
+
+# One record a person.
+
+
+@pytest.mark.parametrize("max_rows", [1, 7, 60, 10**6])
+def test_blocks_of_records(max_rows):
+    source = records()
+    assert (source.n_samples, source.sizes, source.columns, source.can_repeat) == (60, {"n_features": 3}, None, True)
+    for _ in range(2):
+        blocks = list(source.blocks(max_rows))
+        assert all(isinstance(block, RecordBlock) and 0 < len(block) <= max_rows for block in blocks)
+        assert np.array_equal(np.concatenate([block.X for block in blocks]), X)
+        assert np.array_equal(np.concatenate([block.y for block in blocks]), Y)
+
+
+def test_records_are_not_copied():
+    [block] = records().blocks()
+    assert np.shares_memory(block.X, X) and np.shares_memory(block.y, Y)
+
+
+def test_answers_of_other_dtypes_and_layouts_stay_with_their_records():
+    y = np.arange(120, dtype=">i2")[::2]
+    blocks = list(records(X.astype(np.float32), y).blocks(7))
+    assert [block.y.tolist() for block in blocks] == [y[i : i + 7].tolist() for i in range(0, 60, 7)]
+
+
+def test_matrices_and_tables():
+    matrices = records(X.reshape(60, 1, 3))
+    assert matrices.sizes == {"n_rows": 1, "n_columns": 3}
+    assert next(matrices.blocks(4)).X.shape == (4, 1, 3) and matrices.empty_block().X.shape == (0, 1, 3)
+    table = Records(read_features(pl.DataFrame(X, ["a", "b", "c"]), "A"), Y)
+    assert table.columns == ("a", "b", "c") and table.n_samples == 60
+    assert np.array_equal(np.concatenate([block.X for block in table.blocks(7)]), X)
+
+
+def test_records_are_not_looked_at_before_they_are_read():
+    data = np.zeros((2, 1))
+    source = records(data, np.zeros(2))
+    data[:] = 5.0
+    assert next(source.blocks()).X.tolist() == [[5], [5]]
+
+
+# Users.
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 10**6])
+def test_blocks_of_whole_users(max_rows):
+    source = user_records()
+    assert (source.n_samples, source.sizes, source.columns, source.can_repeat) == (None, {"n_features": 3}, None, True)
+    blocks = list(source.blocks(max_rows))
+    assert all(isinstance(block, UserRecordBlock) and 0 < len(block) <= max_rows for block in blocks)
+    assert source.n_users == source.n_samples == sum(map(len, blocks)) == 5
+    counts = [n for block in blocks for n in np.diff(block.indptr)]
+    assert counts == [np.sum(user == USERS) for user in dict.fromkeys(USERS)]
+    assert sum(len(block.y) for block in blocks) == 60
+    owners = {(*x, y): user for x, y, user in zip(X, Y, USERS, strict=True)}
+    for block in blocks:
+        for user in range(len(block)):
+            part = slice(*block.indptr[user : user + 2])
+            assert len({owners[(*x, y)] for x, y in zip(block.X[part], block.y[part], strict=True)}) == 1
+
+
+def test_blocks_hold_few_records(monkeypatch):
+    monkeypatch.setattr(grouping, "MAX_BLOCK_RECORDS", 4)
+    source = user_records(X[:8], Y[:8], ["a", "b", "b", "c", "c", "c", "c", "c"])
+    assert [(len(block), len(block.y)) for block in source.blocks()] == [(2, 3), (1, 5)]
+
+
+def test_a_user_of_many_records_is_a_block_alone():
+    users = np.array(["a", "b", "c"])[np.minimum(np.arange(100_002), 2)]
+    users[1:-1] = "b"
+    source = user_records(np.ones((100_002, 2)), np.ones(100_002), users)
+    assert [(len(block), len(block.y)) for block in source.blocks()] == [(1, 1), (1, 100_000), (1, 1)]
+
+
+def test_blocks_are_views_of_one_copy():
+    source = user_records()
+    first, again = next(source.blocks(1)), next(source.blocks(1))
+    assert np.shares_memory(first.X, again.X) and np.shares_memory(first.y, again.y)
+    assert not np.shares_memory(first.X, X)
+
+
+@pytest.mark.parametrize("first", [lambda source: source.n_users, lambda source: list(source.blocks())])
+def test_users_are_grouped_once_and_only_when_asked(monkeypatch, first):
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return grouping.group_records(*args)
+
+    monkeypatch.setattr("hushrank.data.records.sources.group_records", counted)
+    source = user_records()
+    assert source.sizes and source.empty_block() is not None and source.n_samples is None and calls == []
+    first(source)
+    assert len(calls) == 1 and source._ungrouped is None  # ids are let go of
+    assert source.n_users == 5 and sum(map(len, source.blocks())) == 5 and len(calls) == 1
+
+
+def test_matrices_of_users_and_no_users():
+    source = user_records(X.reshape(60, 3, 1))
+    assert source.sizes == {"n_rows": 3, "n_columns": 1} and next(source.blocks()).X.shape == (60, 3, 1)
+    assert source.empty_block().X.shape == (0, 3, 1) and len(source.empty_block()) == 0
+    nobody = user_records(X[:2], Y[:2], [None, ""])
+    assert nobody.n_users == 0 and list(nobody.blocks()) == []
+
+
+# Sums.
+
+
+def float_sums(block, digits):
+    """What a kernel may do: add up a user's numbers in floating point, one after the other, then round."""
+    total = np.zeros(block.X.shape[1], np.int64)
+    for user in range(len(block)):
+        part = slice(*block.indptr[user : user + 2])
+        numbers = np.nan_to_num(block.X[part] * block.y[part, np.newaxis], posinf=0.0, neginf=0.0)
+        sums = np.zeros(block.X.shape[1])
+        for row in np.clip(numbers, -1e3, 1e3):
+            sums += row
+        total += np.rint(sums * 2.0**digits).astype(np.int64)
+    return total
+
+
+@pytest.mark.parametrize("engine", [LocalEngine(1), LocalEngine(2, block_rows=1)])
+def test_sums_over_users_have_the_same_bits_in_every_order(engine):
+    # Numbers of many magnitudes, of which every order of addition makes another sum.
+    odd = X * 10.0 ** RNG.integers(-8, 9, X.shape)
+    odd[3], odd[4, 1], odd[5] = np.nan, np.inf, -0.0
+    expected = engine.total(user_records(odd), float_sums, 45)
+    totals = set()
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(60)
+        assert np.array_equal(engine.total(user_records(odd[order], Y[order], USERS[order]), float_sums, 45), expected)
+        unordered = UserRecordBlock(np.array([0, 60]), odd[order], Y[order])
+        totals.add(tuple(float_sums(unordered, 45)))
+    assert len(totals) > 1  # the order matters, where it is not canonical
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1.7e308, -0.0])
+def test_one_person_reaches_one_contribution_only(odd):
+    """Everybody else's bits stay as they are, whatever one user brings."""
+    order = np.argsort(USERS == "eve", kind="stable")  # eve comes last, among the users as well
+    data, y, users = X[order], Y[order], USERS[order]
+    last = users == "eve"
+    changed, answers = data.copy(), y.copy()
+    changed[last], answers[last] = odd, -odd
+    for other, own in ((changed, answers), (data, answers), (np.where(last[:, None], -data, data), y)):
+        [before], [after] = user_records(data, y, users).blocks(), user_records(other, own, users).blocks()
+        ends = before.indptr[4]
+        assert after.X[:ends].tobytes() == before.X[:ends].tobytes()
+        assert after.y[:ends].tobytes() == before.y[:ends].tobytes()
+
+
+def test_no_records_make_an_empty_block_for_the_engine():
+    def count(block, state):
+        return np.array([len(block), len(block.y)])
+
+    assert LocalEngine(1).total(records(X[:0], Y[:0]), count, None).tolist() == [0, 0]
+    assert LocalEngine(1).total(user_records(X[:0], Y[:0], pa.nulls(0)), count, None).tolist() == [0, 0]
+    assert LocalEngine(2, block_rows=9).total(records(), count, None).tolist() == [60, 60]
+    assert LocalEngine(2, block_rows=2).total(user_records(), count, None).tolist() == [5, 60]
+
+
+# The log.
+
+
+def test_what_was_left_out_is_for_the_data_holder_alone(caplog, capfd):
+    signaling = np.full((60, 3), 0x7FA00000, np.uint32).view(np.float32)  # a conversion would warn
+    users = [None, "", *USERS[2:]]
+    with caplog.at_level(logging.INFO, "hushrank"):
+        source = user_records(signaling, Y, users)
+        assert caplog.records == []
+        list(source.blocks())
+        list(source.blocks())
+        list(records(signaling).blocks())
+    messages = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert messages == [("INFO", "Not private: 60 records read; 2 without a user were left out.")]
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,141 @@
+"""Updates in blocks: inside the public shape and finite; what was left out is counted for the data holder."""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushrank.data.source import MAX_BLOCK_ROWS
+from hushrank.data.updates.source import Entries, UpdateBlock, Updates
+from hushrank.engine.local import LocalEngine
+from hushrank.exceptions import InvalidParameter
+
+SHAPE = (3, 5)
+INT64 = np.iinfo(np.int64)
+
+
+def updates(rows, columns, deltas, shape=SHAPE, dtype=np.int64):
+    return Updates(Entries(np.array(rows, dtype), np.array(columns, dtype), np.array(deltas, np.float64)), shape)
+
+
+def triples(source, max_rows=MAX_BLOCK_ROWS):
+    """Updates of all blocks, whose form is checked."""
+    found = []
+    for block in source.blocks(max_rows):
+        assert isinstance(block, UpdateBlock) and 0 < len(block) <= max_rows
+        found += zip(block.rows.tolist(), block.columns.tolist(), block.deltas.tolist(), strict=True)
+    return found
+
+
+INDICES = st.integers(-2, 6) | st.sampled_from([INT64.min, INT64.max])
+ENTRIES = st.lists(st.tuples(INDICES, INDICES, st.floats()), max_size=30)
+
+
+@given(ENTRIES, st.integers(1, 7))
+@settings(deadline=None)
+def test_what_is_inside_and_finite_is_kept_in_its_order(entries, max_rows):
+    rows, columns, deltas = ([entry[k] for entry in entries] for k in range(3))
+    source = updates(rows, columns, deltas)
+    expected = [(i, j, d) for i, j, d in entries if 0 <= i < 3 and 0 <= j < 5 and np.isfinite(d)]
+    assert triples(source, max_rows) == triples(source) == expected
+    assert source.n_samples == len(entries)
+
+
+@given(ENTRIES, INDICES, INDICES, st.floats())
+@settings(deadline=None)
+def test_one_update_changes_no_other(entries, row, column, delta):
+    def kept(entries):
+        return triples(updates(*([entry[k] for entry in entries] for k in range(3))), 4)
+
+    before, after = kept(entries), kept([*entries, (row, column, delta)])
+    assert after[: len(before)] == before and len(after) - len(before) in (0, 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64", ">i4"])
+def test_indices_of_every_dtype_are_compared_as_they_are(dtype):
+    info = np.iinfo(dtype)
+    rows, columns = [0, info.max, 2, info.min, 1], [4, 1, 5, 0, 2]
+    expected = [(0, 4, 1.0), (1, 2, 5.0)] if info.min else [(0, 4, 1.0), (0, 0, 4.0), (1, 2, 5.0)]
+    assert triples(updates(rows, columns, [1, 2, 3, 4, 5], dtype=dtype)) == expected
+    wide = updates(rows, columns, [1, 2, 3, 4, 5], shape=(2**62, 2**62), dtype=dtype)
+    assert len(triples(wide)) == 5 - (info.min < 0) - (info.max > 2**62)
+
+
+def test_deltas_of_other_dtypes_are_converted_without_a_word(capfd):
+    signaling = np.array([0x7FA00000, 0x3F800000], np.uint32).view(np.float32)
+    zeros = np.zeros(2, np.int64)
+    assert triples(Updates(Entries(zeros, zeros, signaling), SHAPE)) == [(0, 0, 1.0)]
+    assert triples(Updates(Entries(zeros, zeros, np.array([2**64 - 1, 1], np.uint64)), SHAPE))[0][2] == 2.0**64
+    assert triples(Updates(Entries(zeros, zeros, np.array([True, False])), SHAPE)) == [(0, 0, 1.0), (0, 0, 0.0)]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_sizes_are_public_and_blocks_are_bounded():
+    source = updates(np.zeros(20_000), np.zeros(20_000), np.ones(20_000))
+    assert (source.sizes, source.n_samples) == ({"n_rows": 3, "n_columns": 5}, 20_000)
+    assert (source.columns, source.can_repeat) == (None, True)
+    assert [len(block) for block in source.blocks(10**9)] == [8192, 8192, 3616]
+    empty = source.empty_block()
+    assert isinstance(empty, UpdateBlock) and len(empty) == 0
+
+
+def test_updates_are_neither_copied_nor_looked_at_before_they_are_read():
+    entries = Entries(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2))
+    source = Updates(entries, SHAPE)
+    entries.deltas[:] = 5.0
+    assert triples(source) == [(0, 0, 5.0)] * 2
+
+
+def scatter(block, state):
+    total = np.zeros(state, np.int64)
+    np.add.at(total, (block.rows, block.columns), np.rint(block.deltas).astype(np.int64))
+    return total
+
+
+def test_sums_have_the_same_bits_in_every_order():
+    rng = np.random.default_rng(0)
+    rows, columns, deltas = rng.integers(-1, 4, 500), rng.integers(-1, 6, 500), rng.integers(-9, 9, 500) * 1.0
+    deltas[::7] = np.nan
+    expected = LocalEngine(1).total(updates(rows, columns, deltas), scatter, SHAPE)
+    assert np.any(expected)
+    order = rng.permutation(500)
+    shuffled = updates(rows[order], columns[order], deltas[order])
+    assert np.array_equal(LocalEngine(2, block_rows=7).total(shuffled, scatter, SHAPE), expected)
+    nothing = updates([9], [9], [1.0])
+    assert not LocalEngine(1).total(nothing, scatter, SHAPE).any()
+
+
+def test_what_was_left_out_is_for_the_data_holder_alone(caplog):
+    source = updates([0, 9, 1, 9, 2], [0, 0, 0, -1, 0], [1, 1, np.nan, np.inf, -np.inf])
+    with caplog.at_level(logging.INFO, "hushrank"):
+        assert triples(source) == triples(source, 1) == [(0, 0, 1.0)]
+    messages = [(record.levelname, record.getMessage()) for record in caplog.records]
+    expected = "Not private: 5 updates read; 2 outside the matrix and 2 not finite were left out."
+    assert messages == [("INFO", expected)]
+
+
+def test_vectors_of_different_lengths_are_refused():
+    whole, less, matrix = np.zeros(3, np.int64), np.zeros(2, np.int64), np.zeros((3, 2))
+    for entries in (Entries(less, whole, whole), Entries(whole, whole, matrix), Entries(whole, whole, matrix[0])):
+        with pytest.raises(
+            InvalidParameter, match=r"^entries of Updates must be vectors of one length; got 'shapes \["
+        ):
+            Updates(entries, SHAPE)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        (np.zeros(2, np.int32), np.zeros(2, np.int64), np.zeros(2)),
+        (np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.float32)),
+        (np.zeros(2, np.int64), np.zeros(3, np.int64), np.zeros(2)),
+        (np.zeros((2, 2), np.int64), np.zeros((2, 2), np.int64), np.zeros((2, 2))),
+        ([0], [0], [1.0]),
+    ],
+)
+def test_blocks_check_their_own_form(arrays):
+    message = "^arrays of UpdateBlock must be int64 rows and columns and float64 deltas, vectors of one length; got"
+    with pytest.raises(InvalidParameter, match=message):
+        UpdateBlock(*arrays)
