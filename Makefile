@@ -35,7 +35,7 @@ test-oldest: .venv-oldest/.installed  ## Run the tests with the oldest supported
 lint: $(VENV)/.installed  ## Check style, spelling and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell README.md CHANGELOG.md docs src tests benchmarks
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src tests benchmarks examples
 	$(BIN)/mypy
 
 format: $(VENV)/.installed  ## Rewrite the sources in the house style

@@ -38,9 +38,9 @@ def run() -> list[str]:
         for field in Field:
             lattice = wishart_lattice(1.0, Pure(1.0), field=field)
             if field is Field.REAL:
-                total, plain, secret = symmetric * lattice.step, float_release, symmetric
+                total, plain, secret = symmetric * lattice.unit, float_release, symmetric
             else:
-                total, plain = (symmetric + 1j * antisymmetric) * lattice.step, float_release_complex
+                total, plain = (symmetric + 1j * antisymmetric) * lattice.unit, float_release_complex
                 secret = (symmetric, antisymmetric)
             calls = {
                 "float": lambda plain=plain, total=total, C=lattice.scale: plain(total, C, rng),

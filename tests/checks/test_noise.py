@@ -45,7 +45,7 @@ def scale_gram(release, factor):
 
 def scale_vector(release, factor):
     def scaled(total, lattice, noise):
-        truth = total * lattice.step
+        truth = total * lattice.unit
         return truth + factor * (release(total, lattice, noise) - truth)
 
     return scaled

@@ -276,7 +276,7 @@ def test_adaptive_choice_of_shares_does_not_exceed_the_curve():
         assert whole == near(float(gdp.gaussian_delta(at, 1.0)), 1e-7)
 
 
-# One purse
+# One filter
 
 
 class SlowFraction(Fraction):

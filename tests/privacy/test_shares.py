@@ -27,9 +27,9 @@ def test_parts_cost_at_most_the_whole_and_nearly_all_of_it(epsilon, delta):
     if delta == 0:
         assert sum(Fraction(event.epsilon) for event in events.values()) <= Fraction(epsilon)
     else:
-        purse = GdpFilter.from_event(event_for(budget))
-        purse.spend(Composed(events.values()))
-        assert purse.left >= 0
+        handed_out = GdpFilter.from_event(event_for(budget))
+        handed_out.spend(Composed(events.values()))
+        assert handed_out.left >= 0
 
 
 def test_shares_are_of_epsilon_or_of_squared_mu():

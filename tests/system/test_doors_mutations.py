@@ -161,7 +161,7 @@ def bombs(files):
         column = {"text": np.frombuffer(text, np.uint8), "ends": step * np.arange(1, n + 1)}
         arrays |= {f"{key}.{part}.npy": value for key in keys for part, value in column.items()}
         content = copy.deepcopy(header["content"])
-        del content["attributes"]["items_"], content["parameters"]["items"]
+        del content["attributes"]["items_"]
         content["attributes"]["n_features_in_"] = n
         yield name, put_together({**header, "content": content}, {key: to_member(a) for key, a in arrays.items()})
     extra = {f"a{i}_.npy": to_member(np.zeros(0)) for i in range(1000)}

@@ -126,7 +126,7 @@ def test_a_child_cannot_state_a_guarantee_for_what_its_parent_released():
         assert in_child(use).startswith("KeystreamMisuse")
 
 
-# One purse
+# One filter
 
 
 def spend_all(budget, share):

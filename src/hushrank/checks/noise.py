@@ -78,8 +78,8 @@ def check_noise_has_its_planned_scale(estimator: PrivateRelease, sample: Sample)
     Levels of noise (`hushrank.privacy.probes`) are uniform under the plan, so the sum of their normal scores over n
     fits is normal with variance n. All releases together exceed their limits, on either side, with probability below
     1e-9, even if what a probe neglects shifts the sums by half a standard deviation. Half and twice the noise of one
-    number a fit are rejected with 256 fits if it is Gaussian and with 384 if it is Laplace, and so are 0.7 and 1.3
-    times the noise of five Gaussian numbers a fit.
+    number per fit are rejected with 256 fits if it is Gaussian and with 384 if it is Laplace, and so are 0.7 and 1.3
+    times the noise of five Gaussian numbers per fit.
 
     An estimator without a probe passes with a warning: nobody else knows the law of what its models hold.
     """

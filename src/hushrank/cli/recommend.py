@@ -38,7 +38,7 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
       hushrank recommend model.hush --ratings mine.csv --n 5
     """
     from hushrank.cli.small_tables import read_own_ratings
-    from hushrank.data.ratings.catalogue import to_ids
+    from hushrank.data.id_arrays import to_ids
     from hushrank.estimators.completion.estimator import PrivateCompletion
 
     recommender = PrivateCompletion.load(model)

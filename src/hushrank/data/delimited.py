@@ -1,4 +1,4 @@
-"""The one reader of CSV files: rows, ratings, catalogues and own ratings come through here.
+"""The one reader of CSV files: rows, ratings, catalogues and people's own ratings come through here.
 
 One well-formed record (RFC 4180: quoted fields may hold commas, doubled quotes and line breaks) is one record whatever
 its text holds, and what it becomes depends on nothing else. A record that cannot be read is one record without fields:

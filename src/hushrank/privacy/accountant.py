@@ -181,7 +181,7 @@ class GdpFilter(SingleOwner):
     the first the whole is dominated by one Gaussian release of parameter mu (docs/privacy/accounting.md,
     section 8; the GDP filter of Smith and Thakurta 2022). Sums are exact rational numbers.
 
-    A filter is one purse for all threads of the process that made it: it cannot be copied or pickled, and refuses to
+    A filter is one for all threads of the process that made it: it cannot be copied or pickled, and refuses to
     work in a forked child.
 
     Parameters

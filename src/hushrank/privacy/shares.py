@@ -36,9 +36,9 @@ def split_budget(budget: Budget, shares: Mapping[str, Fraction]) -> dict[str, Ga
         return dict.fromkeys(shares, whole)
     names = list(shares)
     if isinstance(whole, Gaussian):
-        purse = GdpFilter.from_event(whole)
-        parts: dict[str, Gaussian | Pure] = {name: purse.share(shares[name]) for name in names[:-1]}
-        return {**parts, names[-1]: purse.rest()}
+        budget_filter = GdpFilter.from_event(whole)
+        parts: dict[str, Gaussian | Pure] = {name: budget_filter.share(shares[name]) for name in names[:-1]}
+        return {**parts, names[-1]: budget_filter.rest()}
     epsilons = {name: float(shares[name] * Fraction(whole.epsilon)) for name in names[:-1]}
     left = Fraction(whole.epsilon) - sum(map(Fraction, epsilons.values()))
     return {name: Pure(epsilon) for name, epsilon in (epsilons | {names[-1]: float_at_most(left)}).items()}

@@ -84,6 +84,7 @@ def test_one_odd_id_of_a_list_changes_no_other():
     """A list has no type of its own: a huge, negative, odd or foreign id must not decide about all of them."""
     for odd in ("x", "\ud800", 2**64 - 1, -1, "-1", np.int8(-1), np.uint64(2**64 - 1)):
         assert codes_of([7, odd, 8, 7, odd]) == [0, 1, 2, 0, 1]
+        assert codes_of([-7, odd, "8", -7, odd]) == [0, 1, 2, 0, 1]
     for none in (2**64, -(2**63) - 1, 10**5000, -(10**5000)):
         assert codes_of([7, none, 8, 7, none]) == [0, -1, 1, 0, -1]
 

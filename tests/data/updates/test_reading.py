@@ -182,6 +182,10 @@ REFUSED = {
         (pa.array([7.25]), [0], [1]),
         "rows of A must be a vector of integers of at most 64 bits; got 'a column of type double'.",
     ),
+    "column of objects": (
+        (pd.Series([1], dtype=object), [0], [1]),
+        "rows of A must be a vector of integers of at most 64 bits; got 'a column of objects'.",
+    ),
     "column of texts": (
         (pl.Series(["7.25"]), [0], [1]),
         "rows of A must be a vector of integers of at most 64 bits; got 'a column of type large_string'.",

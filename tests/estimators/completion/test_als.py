@@ -121,10 +121,10 @@ def test_a_worst_user_attains_the_bounds(neighbors):
         totals.append(releases.total(als.ItemSums(), state))
     is_replace = neighbors == "replace"
     gram = totals[0][0] - (totals[1][0] if is_replace else 0)
-    size = np.linalg.norm(gram * state.gram.step)
+    size = np.linalg.norm(gram * state.gram.unit)
     assert size == pytest.approx(gram_sensitivity(k, 0.05, Neighbors(neighbors)), rel=1e-4)
     opposed = exact_releases([(np.arange(k), -np.ones(k))], n_items, neighbors=neighbors)
-    right = totals[0][1] * state.right.step
+    right = totals[0][1] * state.right.unit
     if is_replace:  # the factor and the residual both change sign, and so the same sum: any sign is a full norm
         right = 2 * right
         assert np.array_equal(opposed.total(als.ItemSums(), state)[1], totals[0][1])

@@ -237,9 +237,9 @@ def test_sums_are_those_of_numpy_within_rounding(name, ridge):
     kernel, make_state, norm, nonnegative = KERNELS[name]
     made, model = lattice(norm, nonnegative=nonnegative), regression(5, ridge=ridge)
     people = [*make_people(30, N_ITEMS, seed=2, n_ratings=4.0), (EVERY[:0], np.empty(0)), UP]
-    found = first(total(kernel, people, make_state(made, model))) * made.step
+    found = first(total(kernel, people, make_state(made, model))) * made.unit
     rows = [shorten(EXPECTED[name](model, items, np.float32(y).astype(float)), norm)[0] for items, y in people]
-    assert found == pytest.approx(sum(rows), abs=len(people) * made.step + 1e-6)
+    assert found == pytest.approx(sum(rows), abs=len(people) * made.unit + 1e-6)
 
 
 def test_the_mean_factor_of_shortening_is_summed_beside():
@@ -251,7 +251,7 @@ def test_the_mean_factor_of_shortening_is_summed_beside():
     ):
         factors = [shorten(expected(model, *person), 0.5)[1] for person in people]
         assert min(factors) < 0.9
-        found = kernel(next(iter(ratings_of(people).blocks())), step_state(made, clip, model))[1] * clip.step
+        found = kernel(next(iter(ratings_of(people).blocks())), step_state(made, clip, model))[1] * clip.unit
         assert found[0] == pytest.approx(sum(factors) - 0.5 * len(people), abs=1e-4)
 
 
@@ -266,7 +266,7 @@ def test_the_second_moment_is_that_of_numpy():
             x[items] = (solve(model, items, y)[1] + 0.4) * shape[items]
             x /= np.linalg.norm(x) if is_stretched else max(np.linalg.norm(x), 1.0)
             expected += np.outer(x, x)
-        found = total(SecondMomentOfUsers(), people, state)[0] * made.step
+        found = total(SecondMomentOfUsers(), people, state)[0] * made.unit
         assert found == pytest.approx(np.triu(expected, 1), abs=1e-3)
 
 

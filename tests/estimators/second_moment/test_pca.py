@@ -36,7 +36,7 @@ def test_a_huge_budget_gives_the_non_private_answer_on_the_quantized_rows(delta)
     Y = quantize_rows(X, 1.0, lattice.squared_bound) / math.sqrt(lattice.squared_bound)
     values, vectors = np.linalg.eigh(Y.T @ Y / 500)
     pca.fit(X)
-    noise = 30 * (2 * lattice.scale + lattice.step) * math.sqrt(6) / 500
+    noise = 30 * (2 * lattice.scale + lattice.unit) * math.sqrt(6) / 500
     assert noise < (1e-4 if delta else 1e-7)  # the curve resolves Gaussian noise down to mu = 4500 only
     assert pca.explained_variance_ == pytest.approx(values[::-1], abs=noise)
     gaps = np.abs(np.diff(values)).min()

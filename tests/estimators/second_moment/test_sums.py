@@ -32,7 +32,7 @@ def rows(field, n=50):
 def test_two_words_are_the_same_matrix_for_any_split_into_blocks(field):
     X, lattice = rows(field), lattice_of(field)
     *one, _ = sum_products(X, (None, lattice))
-    expected = (one[0] if field == "real" else one[0] + 1j * one[1]) * lattice.step
+    expected = (one[0] if field == "real" else one[0] + 1j * one[1]) * lattice.unit
     for block_rows in (1, 7, 50):
         source = ArrayRows(X, "test")
         *words, tally = LocalEngine(1, block_rows=block_rows).total(source, sum_wide_products, (None, lattice))

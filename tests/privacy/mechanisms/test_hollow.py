@@ -127,7 +127,7 @@ def test_audit_notices_halved_noise(halvings, threshold):
     hits = []
     for change in (lattice.squared_bound, 0):
         entries = above(release_hollow(np.full((n, n), change), planted, NoiseSource()))
-        hits.append(int(np.count_nonzero(entries > threshold * lattice.squared_bound * lattice.step)))
+        hits.append(int(np.count_nonzero(entries > threshold * lattice.squared_bound * lattice.unit)))
     trials = n * (n - 1) // 2
     bound = delta_lower_bound(hits[0], trials, hits[1], trials, epsilon, confidence=1 - FALSE_ALARM)
     claimed = accountant.delta(event, epsilon)
@@ -140,7 +140,7 @@ def test_audit_notices_halved_noise(halvings, threshold):
 def test_data_and_noise_are_added_as_integers():
     lattice = symmetric_lattice(1.0, Gaussian(1.0))
     total = np.array([[5, -3, 2**40], [0, 7, -4], [0, 0, 1]])
-    noise, released = (release_hollow(t, lattice, NoiseSource(seed=1)) / lattice.step for t in (zeros(3), total))
+    noise, released = (release_hollow(t, lattice, NoiseSource(seed=1)) / lattice.unit for t in (zeros(3), total))
     assert np.array_equal(noise, np.rint(noise))
     assert np.array_equal(above(released - noise), [-3, 2**40, -4])
 
@@ -162,7 +162,7 @@ def test_totals_that_wrap_stay_symmetric():
     lattice = symmetric_lattice(1.0, Gaussian(1.0))
     for seed in range(8):
         released = release_hollow(np.full((2, 2), 2**63 - 1), lattice, NoiseSource(seed=seed))
-        assert np.array_equal(released, released.T) and abs(released[0, 1]) > 2.0**62 * lattice.step
+        assert np.array_equal(released, released.T) and abs(released[0, 1]) > 2.0**62 * lattice.unit
 
 
 def test_a_single_item_has_nothing_to_release():

@@ -22,7 +22,7 @@ def test_same_release_as_the_vector_of_entries(event):
 def test_frobenius_sensitivity_is_attained_by_opposite_matrices():
     lattice = vector_lattice(1.5, Gaussian(2.0))
     Y = np.array(four_squares(lattice.squared_bound)).reshape(2, 2)
-    assert np.linalg.norm(2 * Y * lattice.step) / lattice.scale == pytest.approx(1 / 2.0, rel=1e-9)
+    assert np.linalg.norm(2 * Y * lattice.unit) / lattice.scale == pytest.approx(1 / 2.0, rel=1e-9)
 
 
 def test_noise_has_the_right_scale_from_both_sides():

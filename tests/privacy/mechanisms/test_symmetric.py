@@ -63,7 +63,7 @@ def test_a_worst_pair_attains_the_sensitivity(neighbors):
     change = np.outer(y, y)
     if neighbors is Neighbors.REPLACE:
         change = change - np.outer(np.roll(y, 4), np.roll(y, 4))
-    size = np.linalg.norm(change * lattice.step)
+    size = np.linalg.norm(change * lattice.unit)
     assert size == pytest.approx(second_moment_frobenius_sensitivity(2.5, neighbors), rel=1e-12)
     assert size / (math.sqrt(2) * lattice.scale) == pytest.approx(1 / 1.7, rel=1e-8)
 
@@ -77,7 +77,7 @@ def test_a_worst_complex_pair_attains_the_sensitivity(neighbors):
     if neighbors is Neighbors.REPLACE:
         change = tuple(p - q for p, q in zip(change, integer_outer(second), strict=True))
     assert all(part[0, 1] != 0 for part in change)
-    size = np.linalg.norm((change[0] + 1j * change[1]) * lattice.step)
+    size = np.linalg.norm((change[0] + 1j * change[1]) * lattice.unit)
     assert size == pytest.approx(second_moment_frobenius_sensitivity(2.5, neighbors), rel=1e-12)
     assert size / (math.sqrt(2) * lattice.scale) == pytest.approx(1 / 1.7, rel=1e-8)
 
@@ -173,7 +173,7 @@ def test_audit_notices_halved_noise(halvings, threshold):
         released = np.stack(
             [np.diag(release_symmetric(np.diag(change), planted, NoiseSource())) for _ in range(200)]
         )  # fmt: skip
-        projected = (released[:, ::2] - released[:, 1::2]) / 2 / (lattice.squared_bound * lattice.step)
+        projected = (released[:, ::2] - released[:, 1::2]) / 2 / (lattice.squared_bound * lattice.unit)
         hits.append(int(np.count_nonzero(projected > threshold)))
     trials = 200 * d // 2
     bound = delta_lower_bound(hits[0], trials, hits[1], trials, epsilon, confidence=1 - FALSE_ALARM)
@@ -194,7 +194,7 @@ def test_audit_of_imaginary_entries_notices_halved_noise(halvings, threshold):
     for imaginary in (change, 0 * change):
         released = [release_hermitian((real, imaginary), planted, NoiseSource()) for _ in range(200)]
         entries = np.stack([matrix[pairs + 1, pairs].imag for matrix in released])
-        hits.append(int(np.count_nonzero(entries / (lattice.squared_bound * lattice.step) > threshold)))
+        hits.append(int(np.count_nonzero(entries / (lattice.squared_bound * lattice.unit) > threshold)))
     trials = 200 * d // 2
     bound = delta_lower_bound(hits[0], trials, hits[1], trials, epsilon, confidence=1 - FALSE_ALARM)
     claimed = accountant.delta(event, epsilon)
@@ -209,7 +209,7 @@ def test_the_hermitian_matrix_comes_through_when_the_noise_is_small():
     real, imaginary = np.array([[5, -3], [-3, 2**40]]), np.array([[0, -(2**39)], [2**39, 0]])
     released = release_hermitian((real, imaginary), lattice, NoiseSource())
     assert np.array_equal(released, released.conj().T)
-    expected = (real + 1j * imaginary) * lattice.step
+    expected = (real + 1j * imaginary) * lattice.unit
     assert np.abs(released - expected).max() < 17 * lattice.scale < 1e-6
 
 
@@ -225,7 +225,7 @@ def test_data_and_noise_are_added_as_integers():
     lattice = symmetric_lattice(1.0, Gaussian(1.0), field="complex")
     real, imaginary = np.array([[5, -3], [-3, 7]]), np.array([[0, 4], [-4, 0]])
     totals = hermitian_zeros(2), (real, imaginary)
-    noise, released = (release_hermitian(t, lattice, NoiseSource(seed=1)) / lattice.step for t in totals)
+    noise, released = (release_hermitian(t, lattice, NoiseSource(seed=1)) / lattice.unit for t in totals)
     assert np.array_equal(noise, np.rint(noise.real) + 1j * np.rint(noise.imag))
     assert np.array_equal(released - noise, real + 1j * imaginary)
 
@@ -235,7 +235,7 @@ def test_hermitian_totals_that_wrap_stay_hermitian():
     edge = np.array([[0, 2**63 - 1], [-(2**63), 0]])
     for seed in range(8):
         released = release_hermitian((edge, edge), lattice, NoiseSource(seed=seed))
-        assert np.array_equal(released, released.conj().T) and abs(released[0, 1].imag) > 2.0**62 * lattice.step
+        assert np.array_equal(released, released.conj().T) and abs(released[0, 1].imag) > 2.0**62 * lattice.unit
 
 
 def test_the_real_part_has_the_noise_of_a_real_release():
@@ -274,7 +274,7 @@ def test_the_matrix_comes_through_when_the_noise_is_small():
     lattice = symmetric_lattice(1.0, Gaussian(1e-9))
     total = np.array([[5, -3], [-3, 2**40]])
     released = release_symmetric(total, lattice, NoiseSource())
-    assert np.abs(released - total * lattice.step).max() < 12 * lattice.scale < 1e-6
+    assert np.abs(released - total * lattice.unit).max() < 12 * lattice.scale < 1e-6
 
 
 def test_only_the_upper_triangle_is_read():

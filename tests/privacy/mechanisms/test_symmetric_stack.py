@@ -66,7 +66,7 @@ def test_a_worst_pair_attains_the_sensitivity(neighbors, n):
     change = triangles(vectors)
     if neighbors is Neighbors.REPLACE:
         change = change - triangles(vectors[::-1])
-    size = frobenius(change * lattice.step, 4)
+    size = frobenius(change * lattice.unit, 4)
     assert size == pytest.approx(stack_frobenius_sensitivity(2.5, neighbors), rel=1e-9)
     assert size / (math.sqrt(2) * lattice.scale) == pytest.approx(1 / 1.7, rel=1e-8)
 
@@ -137,7 +137,7 @@ def test_audit_notices_halved_noise(halvings, threshold):
     hits = []
     for total in (change, 0 * change):
         released = release_symmetric_stack(total, planted, NoiseSource())[:, 0]
-        projected = (released[::2] - released[1::2]) / 2 / (lattice.squared_bound * lattice.step)
+        projected = (released[::2] - released[1::2]) / 2 / (lattice.squared_bound * lattice.unit)
         hits.append(int(np.count_nonzero(projected > threshold)))
     bound = delta_lower_bound(hits[0], n, hits[1], n, epsilon, confidence=1 - FALSE_ALARM)
     claimed = accountant.delta(event, epsilon)
@@ -151,13 +151,13 @@ def test_the_stack_comes_through_when_the_noise_is_small():
     lattice = symmetric_lattice(1.0, Gaussian(1e-9))
     total = np.array([[5, -3, 2**40], [7, 0, -1]])
     released = release_symmetric_stack(total, lattice, NoiseSource())
-    assert np.abs(released - total * lattice.step).max() < 17 * lattice.scale < 1e-6
+    assert np.abs(released - total * lattice.unit).max() < 17 * lattice.scale < 1e-6
 
 
 def test_data_and_noise_are_added_as_integers_and_the_total_is_kept():
     lattice, total = symmetric_lattice(1.0, Gaussian(1.0)), np.array([[5, -3, 7], [1, 2, 3]])
     noise, released = (
-        release_symmetric_stack(t, lattice, NoiseSource(seed=1)) / lattice.step for t in (0 * total, total)
+        release_symmetric_stack(t, lattice, NoiseSource(seed=1)) / lattice.unit for t in (0 * total, total)
     )  # fmt: skip
     assert np.array_equal(noise, np.rint(noise)) and np.array_equal(np.rint(released) - np.rint(noise), total)
     assert total.tolist() == [[5, -3, 7], [1, 2, 3]]

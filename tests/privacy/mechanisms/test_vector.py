@@ -71,7 +71,7 @@ def test_a_worst_pair_attains_the_l2_sensitivity(neighbors, nonnegative):
         Neighbors.ADD_REMOVE: 0 * y,
         Neighbors.REPLACE: np.roll(y, 4) if nonnegative else -y,
     }[neighbors]
-    change = np.linalg.norm((y - other) * lattice.step)
+    change = np.linalg.norm((y - other) * lattice.unit)
     assert change == pytest.approx(vector_l2_sensitivity(2.5, neighbors, nonnegative=nonnegative), rel=1e-12)
     assert change / lattice.scale == pytest.approx(1 / 1.7, rel=1e-9)
 
@@ -81,7 +81,7 @@ def test_a_worst_pair_attains_the_l1_sensitivity(neighbors):
     lattice = vector_lattice(2.5, Pure(0.8), neighbors)
     y = np.array([lattice.l1_bound - 5, 3, -2])
     other = -y if neighbors is Neighbors.REPLACE else 0 * y
-    change = np.abs((y - other) * lattice.step).sum()
+    change = np.abs((y - other) * lattice.unit).sum()
     assert change == pytest.approx(vector_l1_sensitivity(2.5, neighbors), rel=1e-12)
     assert change / lattice.scale == pytest.approx(0.8, rel=1e-9)
 
@@ -95,7 +95,7 @@ def test_a_worst_pair_attains_the_l1_sensitivity(neighbors):
 def test_scale_is_right_from_both_sides(event, p_value_of_scale):
     lattice = vector_lattice(2.0, event)
     total = np.full(200_000, 10**6, np.int64)
-    error = release_vector(total, lattice, NoiseSource()) - total * lattice.step
+    error = release_vector(total, lattice, NoiseSource()) - total * lattice.unit
     assert_plausible(p_value_of_scale(error, lattice.scale))
     for wrong in (0.7, 1.3):
         assert p_value_of_scale(error, wrong * lattice.scale) < FALSE_ALARM
@@ -114,7 +114,7 @@ def test_the_total_comes_through_when_the_noise_is_small():
         lattice = vector_lattice(1.0, event)
         released = release_vector(total, lattice, NoiseSource())
         assert released.shape == (2, 2) and lattice.scale < 1e-7
-        assert np.abs(released - total * lattice.step).max() < 40 * lattice.scale
+        assert np.abs(released - total * lattice.unit).max() < 40 * lattice.scale
 
 
 # Audit: every coordinate of a long vector is one scalar release of the worst change
@@ -127,7 +127,7 @@ def worst_outputs(event, neighbors, halvings, n=1_000_000):
     change = math.isqrt(lattice.squared_bound) if isinstance(event, Gaussian) else lattice.l1_bound
     change *= 2 if neighbors is Neighbors.REPLACE else 1
     totals = (np.zeros(n, np.int64), np.full(n, change))
-    return [release_vector(total, planted, NoiseSource()) / (change * lattice.step) for total in totals]
+    return [release_vector(total, planted, NoiseSource()) / (change * lattice.unit) for total in totals]
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -184,8 +184,8 @@ def test_floating_point_noise_betrays_the_input():
 def lattice_outputs(value, lattice, n):
     """Outputs in lattice units, which is all that the floats hold."""
     released = release_vector(np.full(n, value), lattice, NoiseSource())
-    units = np.rint(released / lattice.step)
-    assert np.array_equal(units * lattice.step, released)
+    units = np.rint(released / lattice.unit)
+    assert np.array_equal(units * lattice.unit, released)
     return units.astype(np.int64)
 
 

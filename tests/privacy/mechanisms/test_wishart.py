@@ -79,7 +79,7 @@ def one_dimensional_law(R, scale, lattice):
     points = np.arange(-40, 41)
     edges = stats.laplace.cdf(np.arange(-40.5, 41.5), scale=scale)
     inside = np.diff(edges)
-    units = np.rint(np.asarray(R) / lattice.step).astype(int)
+    units = np.rint(np.asarray(R) / lattice.unit).astype(int)
     counts = np.array([(units == k).sum() for k in points])
     return chi2_p_value(np.append(counts, len(units) - counts.sum()), np.append(inside, 1 - inside.sum()))
 
@@ -207,7 +207,7 @@ def recorded_normals(monkeypatch):
 def test_real_release_is_the_form_of_its_normals(monkeypatch):
     drawn, lattice = recorded_normals(monkeypatch), wishart_lattice(1.0, Pure(1.0))
     M = np.array([[10**12, -(10**11)], [-(10**11), 10**10]])
-    released = release_wishart(M, lattice, NoiseSource()) / lattice.step
+    released = release_wishart(M, lattice, NoiseSource()) / lattice.unit
     A, B = drawn
     ideal = lattice.multiplier * (A @ B.T + B @ A.T) + M / 2**lattice.shift
     assert np.abs(released - ideal).max() <= 0.501
@@ -217,7 +217,7 @@ def test_complex_release_is_the_form_of_its_normals(monkeypatch):
     drawn, lattice = recorded_normals(monkeypatch), wishart_lattice(1.0, Pure(1.0), field="complex")
     G = np.random.default_rng(0).integers(-(10**12), 10**12, (5, 5))
     real, imaginary = G + G.T, G - G.T
-    released = release_wishart((real, imaginary), lattice, NoiseSource()) / lattice.step
+    released = release_wishart((real, imaginary), lattice, NoiseSource()) / lattice.unit
     A, B = ((drawn[k] + 1j * drawn[k + 1]) / math.sqrt(2) for k in (0, 2))
     form = (A @ B.conj().T + B @ A.conj().T).conj()  # the conjugate has the same law (wishart.md, Lemma 2)
     error = released - lattice.multiplier * form - (real + 1j * imaginary) / 2**lattice.shift
@@ -227,7 +227,7 @@ def test_complex_release_is_the_form_of_its_normals(monkeypatch):
 def test_totals_that_wrap_stay_private():
     """One more row may carry an int64 total around: the releases must stay neighbors modulo the lattice."""
     lattice = wishart_lattice(1.0, Pure(1.0), "add_remove")
-    period = lattice.step * 2.0 ** (64 - lattice.shift)
+    period = lattice.unit * 2.0 ** (64 - lattice.shift)
     last = 2**63 - lattice.squared_bound
     before, after = np.array([[last]]), np.array([[-(2**63)]])
     noise, hits = NoiseSource(), []
@@ -298,20 +298,20 @@ def test_the_matrix_comes_through_when_the_noise_is_small():
     lattice = wishart_lattice(1.0, Pure(1e12))
     total = np.array([[5, -3], [-3, 2**40]])
     released = release_wishart(total, lattice, NoiseSource())
-    assert lattice.shift == 0 and np.abs(released / lattice.step - total).max() < 60
+    assert lattice.shift == 0 and np.abs(released / lattice.unit - total).max() < 60
     lattice = wishart_lattice(1.0, Pure(1e12), field="complex")
     imaginary = np.array([[0, 11], [-11, 0]])
     released = release_wishart((total, imaginary), lattice, NoiseSource())
     assert np.array_equal(released, released.conj().T)
-    assert np.abs(released / lattice.step - (total + 1j * imaginary)).max() < 80
+    assert np.abs(released / lattice.unit - (total + 1j * imaginary)).max() < 80
 
 
 def test_data_and_noise_are_rounded_together():
     # The same noise on totals that differ by less than an output step: some entries move, none by more than one step.
     lattice = wishart_lattice(1.0, Pure(0.01))
-    low = release_wishart(zeros(40), lattice, NoiseSource(seed=1)) / lattice.step
+    low = release_wishart(zeros(40), lattice, NoiseSource(seed=1)) / lattice.unit
     half_step = np.full((40, 40), 1 << (lattice.shift - 1))
-    high = release_wishart(half_step, lattice, NoiseSource(seed=1)) / lattice.step
+    high = release_wishart(half_step, lattice, NoiseSource(seed=1)) / lattice.unit
     assert set(np.rint(high - low).ravel().tolist()) == {0.0, 1.0}
 
 

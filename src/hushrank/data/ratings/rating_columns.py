@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
 from hushrank.data.frames import to_block
+from hushrank.data.id_arrays import bytes_as_text, to_ids
 from hushrank.data.identifiers import IdTable
-from hushrank.data.ratings.catalogue import Catalogue, bytes_as_text, to_ids
+from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range

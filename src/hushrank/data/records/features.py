@@ -8,10 +8,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from hushrank.data.frames import is_table
-from hushrank.data.records.vectors import check_real, to_array, to_float64
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.rows.table_rows import read_table
 from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
+from hushrank.data.vectors import check_real, to_array, to_float64
 from hushrank.exceptions import InvalidParameter
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hushrank.data.identifiers import IdTable
 from hushrank.data.records.blocks import FloatArray, UserRecordBlock
 from hushrank.data.records.features import Features
-from hushrank.data.records.vectors import to_float64
 from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
+from hushrank.data.vectors import to_float64
 
 MAX_BLOCK_RECORDS = 2**16
 BATCH_IDS = 2**16

@@ -10,8 +10,8 @@ from typing import Any
 from hushrank.data.records.features import read_features
 from hushrank.data.records.sources import Records, UserRecords
 from hushrank.data.records.user_ids import read_user_ids
-from hushrank.data.records.vectors import read_vector
 from hushrank.data.source import Source
+from hushrank.data.vectors import read_vector
 from hushrank.exceptions import InvalidParameter
 
 __all__ = ["Records", "UserRecords", "read_records"]

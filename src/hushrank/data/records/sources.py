@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
 from hushrank.data.records.features import Features
 from hushrank.data.records.grouping import group_records, user_spans
-from hushrank.data.records.vectors import to_float64
 from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.vectors import to_float64
 
 log = logging.getLogger("hushrank")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from narwhals.dependencies import is_into_series
 
-from hushrank.data.ratings.catalogue import bytes_as_text, to_ids
+from hushrank.data.id_arrays import bytes_as_text, to_ids
 from hushrank.exceptions import InvalidParameter
 
 _COLUMNS = (np.ndarray, pa.Array, pa.ChunkedArray)

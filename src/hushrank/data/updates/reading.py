@@ -14,12 +14,12 @@ import pyarrow as pa
 import scipy.sparse
 from numpy.typing import NDArray
 
+from hushrank.data.id_arrays import to_ids
 from hushrank.data.numbers import to_number
-from hushrank.data.ratings.catalogue import to_ids
-from hushrank.data.records.vectors import as_column, check_real, read_vector, to_array
 from hushrank.data.source import Source
 from hushrank.data.sparse import check_indices
 from hushrank.data.updates.source import Entries, Updates
+from hushrank.data.vectors import as_column, check_real, read_vector, to_array
 from hushrank.exceptions import InvalidParameter
 
 __all__ = ["Updates", "read_updates"]
@@ -133,7 +133,7 @@ def _read_indices(data: Any, name: str, owner: str) -> NDArray[Any]:
     """A vector of integers of whatever dtype it has; a null of a column is an index outside every matrix."""
     if data is None:
         raise InvalidParameter(owner, name, _INDICES, None)
-    column = as_column(data, name, owner)
+    column = as_column(data, name, owner, _INDICES)
     if column is not None:
         return _column_indices(column, name, owner)
     vector = to_array(data, name, owner)

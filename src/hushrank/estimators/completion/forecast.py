@@ -8,7 +8,7 @@ from hushrank.estimators.completion.item_means import CLIP, SHAPE_POWER, Prior
 from hushrank.estimators.completion.spectral_matrix import SPECTRAL_SHARE
 from hushrank.privacy.events import Gaussian
 
-# Two kinds of rating data that most others lie between: ratings a user, how fast popularity falls with the rank of an
+# Two kinds of rating data that most others lie between: ratings per user, how fast popularity falls with the rank of an
 # item (a power law), and the variance of a rating about the best prediction, in half ranges squared.
 FAVORABLE, ADVERSE = (150.0, 1.0, 0.12), (40.0, 0.5, 0.26)
 
@@ -23,7 +23,7 @@ def forecast_completion(
     """Forecast by name.
 
     With offsets, a band of root mean squared errors, in the units of the ratings. Without, the share of the variance of
-    an entry that a factor must explain to stand above the noise, at 50 ratings a user or all items if they are fewer.
+    an entry that a factor must explain to stand above the noise, at 50 ratings per user or all items if they are fewer.
     """
     mu = 1.0 / event.noise_multiplier
     if not has_offsets:

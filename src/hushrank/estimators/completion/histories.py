@@ -17,12 +17,13 @@ import scipy.sparse
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
+from hushrank.data.frames import is_table, to_block
+from hushrank.data.id_arrays import array_of, to_ids
 from hushrank.data.identifiers import IdTable
-from hushrank.data.ratings.catalogue import Catalogue, array_of, to_ids
+from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.data.ratings.rating_columns import to_arrow
 from hushrank.data.ratings.reading import read_ratings
-from hushrank.data.frames import is_table, to_block
 from hushrank.exceptions import InvalidParameter
 
 log = logging.getLogger("hushrank")

@@ -1,25 +1,18 @@
 """The methods of private matrix completion, by name or with options of their own."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.estimators.completion.als import learn_als
 from hushrank.estimators.completion.factored_gradient import learn_factored_gradient
 from hushrank.estimators.completion.model import CompletionModel
-from hushrank.estimators.completion.options import METHODS, AlternatingLeastSquares, Spectral, to_options
+from hushrank.estimators.completion.options import AlternatingLeastSquares, Spectral
 from hushrank.estimators.completion.spectral_implicit import learn_implicit, learn_implicit_with
 from hushrank.estimators.completion.spectral_matrix import learn_matrix, learn_matrix_with
 from hushrank.estimators.completion.spectral_ratings import learn_ratings, learn_ratings_with
-from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import Param
 from hushrank.privacy.adaptive import UserReleases
-from hushrank.privacy.records import NEWER, from_fields, to_fields
-
 
 FloatArray = NDArray[np.float64]
 

@@ -60,7 +60,7 @@ def join_words(words: tuple[Any, ...], lattice: ScoreLattice) -> Matrix:
     parts = []
     for high, low in zip(words[:half], words[half:], strict=True):
         carried = high + (low >> _LOW_BITS)  # the same pair for any split of the rows into blocks
-        parts.append((carried * 2.0**_LOW_BITS + (low & _LOW_MASK)) * lattice.step)
+        parts.append((carried * 2.0**_LOW_BITS + (low & _LOW_MASK)) * lattice.unit)
     joined: Matrix = parts[0] if half == 1 else parts[0] + 1j * parts[1]
     return joined
 

@@ -90,7 +90,7 @@ class ScoreLattice:
             object.__setattr__(self, name, value)
 
     @property
-    def step(self) -> float:
+    def unit(self) -> float:
         """Size of one unit of the integer total in the squared units of the data."""
         return self.row_norm * self.row_norm / self.squared_bound
 

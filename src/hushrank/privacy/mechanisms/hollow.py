@@ -37,7 +37,7 @@ def release_hollow(total: Integers, lattice: SymmetricLattice, noise: NoiseSourc
     for i in range(len(secret)):  # a row at a time: a second matrix of this size may not fit
         row = secret[i, i + 1 :]
         add_normals(row, lattice.exponent, stream)
-        released[i, i + 1 :] = row * lattice.step
+        released[i, i + 1 :] = row * lattice.unit
         released[i, : i + 1] = 0.0
     for i in range(len(secret)):
         released[i:, i] = released[i, i:]

@@ -44,13 +44,13 @@ def largest_bound(bound_at: Callable[[int], int], most: int) -> tuple[int, int]:
     return 0, most
 
 
-def check_lattice(step: float, bound: int, is_private: bool, owner: str, event: Event, norm: tuple[str, float]) -> None:
+def check_lattice(unit: float, bound: int, is_private: bool, owner: str, event: Event, norm: tuple[str, float]) -> None:
     """Refuse a lattice that is not private, has no unit for a person, or does not fit float64."""
     if bound < 1:
         raise InvalidParameter(owner, "event", "an event whose noise leaves at least one lattice unit a person", event)
     if not is_private:
         raise InvalidParameter(owner, "event", "one that the noise of the lattice is large enough for", event)
-    if not sys.float_info.min <= step <= sys.float_info.max / 2.0**64:
+    if not sys.float_info.min <= unit <= sys.float_info.max / 2.0**64:
         raise InvalidParameter(owner, norm[0], "a bound whose lattice fits float64", norm[1])
 
 

@@ -76,17 +76,17 @@ class SymmetricLattice:
         cost = _squared_frobenius_factor(self.neighbors) * Fraction(self.event.noise_multiplier) ** 2
         is_private = cost * self.squared_bound**2 <= 2 * 4**self.exponent
         norm = ("row_norm", self.row_norm)
-        check_lattice(self.step, self.squared_bound, is_private, "symmetric_lattice", self.event, norm)
+        check_lattice(self.unit, self.squared_bound, is_private, "symmetric_lattice", self.event, norm)
 
     @property
-    def step(self) -> float:
+    def unit(self) -> float:
         """Size of one lattice unit of the matrix in the squared units of the data."""
         return self.row_norm * self.row_norm / max(self.squared_bound, 1)
 
     @property
     def scale(self) -> float:
         """Standard deviation off the diagonal (complex: of real and imaginary part); on it, sqrt(2) times larger."""
-        return 2.0**self.exponent * self.step
+        return 2.0**self.exponent * self.unit
 
 
 def symmetric_lattice(
@@ -115,7 +115,7 @@ def release_symmetric(total: Integers, lattice: SymmetricLattice, noise: NoiseSo
     check_symmetric_lattice(lattice, Field.REAL, "release_symmetric")
     secret = check_square_total(total, "release_symmetric")
     drawn = _draw_noise(len(secret), lattice, noise)
-    return mirror_upper(drawn + secret).astype(np.float64) * lattice.step
+    return mirror_upper(drawn + secret).astype(np.float64) * lattice.unit
 
 
 def release_hermitian(
@@ -130,9 +130,9 @@ def release_hermitian(
     real, imaginary = check_hermitian_total(total, "release_hermitian")
     drawn = _draw_noise(len(real), lattice, noise)
     released = np.empty(real.shape, np.complex128)
-    released.real = mirror_upper(drawn + real).astype(np.float64) * lattice.step
+    released.real = mirror_upper(drawn + real).astype(np.float64) * lattice.unit
     # The normals below the diagonal, which the real part leaves unused, are the noise of the imaginary part.
-    upper = np.triu(drawn.T + imaginary, 1).astype(np.float64) * lattice.step
+    upper = np.triu(drawn.T + imaginary, 1).astype(np.float64) * lattice.unit
     released.imag = upper - upper.T
     return released
 

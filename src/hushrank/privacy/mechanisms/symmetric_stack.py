@@ -66,7 +66,7 @@ def release_symmetric_stack(total: Integers, lattice: SymmetricLattice, noise: N
         part = secret[start : start + step]
         drawn = _draw_noise(part.shape, diagonal, lattice.exponent, stream)
         drawn += part  # integers: the same as rounding total + noise once
-        np.multiply(drawn, lattice.step, out=released[start : start + step])
+        np.multiply(drawn, lattice.unit, out=released[start : start + step])
     return released
 
 

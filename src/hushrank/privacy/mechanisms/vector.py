@@ -85,7 +85,7 @@ class GaussianLattice:
         cost = _squared_l2_factor(self.neighbors, self.nonnegative) * Fraction(self.event.noise_multiplier) ** 2
         is_private = cost * self.squared_bound <= 4**self.exponent
         norm = ("norm_bound", self.norm_bound)
-        check_lattice(self.step, self.squared_bound, is_private, "vector_lattice", self.event, norm)
+        check_lattice(self.unit, self.squared_bound, is_private, "vector_lattice", self.event, norm)
 
     @property
     def lowest(self) -> float:
@@ -93,14 +93,14 @@ class GaussianLattice:
         return 0.0 if self.nonnegative else -math.inf
 
     @property
-    def step(self) -> float:
+    def unit(self) -> float:
         """Size of one lattice unit in the units of the data."""
         return self.norm_bound / math.sqrt(max(self.squared_bound, 1))
 
     @property
     def scale(self) -> float:
         """Standard deviation of the noise in the units of the data."""
-        return 2.0**self.exponent * self.step
+        return 2.0**self.exponent * self.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +128,17 @@ class LaplaceLattice:
         settle_fields(self, "vector_lattice", Pure, "norm_bound", l1_bound=_LARGEST_BOUND, exponent=MAX_EXPONENT)
         is_private = _l1_factor(self.neighbors) * self.l1_bound <= Fraction(self.event.epsilon) * 2**self.exponent
         norm = ("norm_bound", self.norm_bound)
-        check_lattice(self.step, self.l1_bound, is_private, "vector_lattice", self.event, norm)
+        check_lattice(self.unit, self.l1_bound, is_private, "vector_lattice", self.event, norm)
 
     @property
-    def step(self) -> float:
+    def unit(self) -> float:
         """Size of one lattice unit in the units of the data."""
         return self.norm_bound / max(self.l1_bound, 1)
 
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise in the units of the data."""
-        return 2.0**self.exponent * self.step
+        return 2.0**self.exponent * self.unit
 
 
 VectorLattice = GaussianLattice | LaplaceLattice
@@ -198,4 +198,4 @@ def release_vector(total: Integers, lattice: VectorLattice, noise: NoiseSource) 
     add = add_normals if isinstance(lattice, GaussianLattice) else add_laplace
     add(released, lattice.exponent, stream)
     released += secret  # integers: the same as rounding secret + 2^k Z once
-    return released.astype(np.float64) * lattice.step
+    return released.astype(np.float64) * lattice.unit

@@ -77,17 +77,17 @@ class WishartLattice:
         needed = minimal_scale(self.squared_bound, self.event.epsilon, self.neighbors, self.field)
         is_private = needed <= self.multiplier * 2**self.shift
         norm = ("row_norm", self.row_norm)
-        check_lattice(self.step, self.squared_bound, is_private, "wishart_lattice", self.event, norm)
+        check_lattice(self.unit, self.squared_bound, is_private, "wishart_lattice", self.event, norm)
 
     @property
-    def step(self) -> float:
+    def unit(self) -> float:
         """Size of one output lattice unit in the squared units of the data."""
         return 2.0**self.shift * (self.row_norm * self.row_norm / max(self.squared_bound, 1))
 
     @property
     def scale(self) -> float:
         """The Wishart scale C in the squared units of the data."""
-        return self.multiplier * self.step
+        return self.multiplier * self.unit
 
     def entry_deviation(self, n_features: int) -> float:
         """Standard deviation of an entry off the diagonal (complex: of its real part); on it, sqrt(2) times larger."""
@@ -145,7 +145,7 @@ def _release_real(secret: Integers, lattice: WishartLattice, noise: NoiseSource)
     d, stream = len(secret), noise.begin(lattice.event, lattice.neighbors)
     A, B = (Stack((1, part)) for part in _normals(2, d, d + 1, stream))
     rounded = round_bilinear(A, B, secret, sign=1, multiplier=lattice.multiplier, shift=lattice.shift)
-    return rounded.astype(np.float64) * lattice.step
+    return rounded.astype(np.float64) * lattice.unit
 
 
 def _release_complex(
@@ -159,7 +159,7 @@ def _release_complex(
     multiplier, shift = lattice.multiplier, lattice.shift
     R = round_bilinear(A, B, real, sign=1, multiplier=multiplier, halvings=1, shift=shift)
     Q = round_bilinear(A, turned, imaginary, sign=-1, multiplier=multiplier, halvings=1, shift=shift)
-    return R * lattice.step + 1j * (Q * lattice.step)
+    return R * lattice.unit + 1j * (Q * lattice.unit)
 
 
 def _normals(count: int, rows: int, columns: int, stream: Keystream) -> list[ExtensibleDeviates]:

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.records.vectors import check_real, read_vector, to_array, to_float64
+from hushrank.data.vectors import check_real, read_vector, to_array, to_float64
 from hushrank.exceptions import InvalidParameter
 
 NAN = math.nan

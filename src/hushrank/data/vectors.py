@@ -72,19 +72,19 @@ def check_real(dtype: np.dtype[Any], name: str, owner: str) -> None:
         raise InvalidParameter(owner, name, _REAL, str(dtype))
 
 
-def as_column(data: Any, name: str, owner: str) -> pa.Array | pa.ChunkedArray | None:
-    """A column of a table as Arrow data; None if it is something else."""
+def as_column(data: Any, name: str, owner: str, requirement: str = _REAL) -> pa.Array | pa.ChunkedArray | None:
+    """A column of a table as Arrow data, None if it is something else; a column of objects is not as required."""
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return data
     if not is_into_series(data):
         return None
     column = nw.from_native(data, series_only=True)
     if column.dtype == nw.Object or str(getattr(data, "dtype", "")) == "object":
-        raise InvalidParameter(owner, name, _REAL, "a column of objects")
+        raise InvalidParameter(owner, name, requirement, "a column of objects")
     try:
         return column.to_arrow()
     except (pa.ArrowException, UnicodeError) as error:  # Arrow has no such type, or no such text
-        raise InvalidParameter(owner, name, _REAL, f"a column of type {column.dtype}") from error
+        raise InvalidParameter(owner, name, requirement, f"a column of type {column.dtype}") from error
 
 
 def _may_be_number(cell: Any) -> bool:
