@@ -1,9 +1,9 @@
 """Sums over people on one machine, in threads.
 
-A kernel maps a block of rows and public state to int64 arrays; the engine adds them up modulo 2^64. Integer addition
-has no rounding, so the total has the same bits for every block size, order and number of threads.
+Integer addition has no rounding, so the total has the same bits for every block size, order and number of threads.
 """
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,56 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.source import MAX_BLOCK_ROWS, Block
-from hushrank.data.rows.arrays import Rows
+from hushrank.data.source import MAX_BLOCK_ROWS, Source
 from hushrank.engine.progress import show_progress
+from hushrank.engine.protocol import IntegerArray, Kernel, SharedKernel, Totals
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread
 
 MAX_THREADS = 1024
 
-IntegerArray = NDArray[np.int64]
-Totals = TypeVar("Totals", bound=IntegerArray | tuple[IntegerArray, ...])
-Kernel = Callable[[Block, Any], Totals]
 Advance = Callable[[int], None]
-
 
 # Shorter blocks lose more time at their start and end than even shares among threads win.
 _ROWS_WORTH_A_BLOCK = 2048
-
-
-class SharedKernel(Protocol):
-    """A kernel that adds to totals of which there is one for all threads, because one each would not fit."""
-
-    def new_totals(self, public_state: Any) -> tuple[IntegerArray, ...]:
-        """Zeros of the right shapes."""
-        ...
-
-    def add(self, block: Any, public_state: Any, totals: tuple[IntegerArray, ...]) -> None:
-        """Add what the kernel makes of a block; called from several threads at once, so it locks what it writes to."""
-        ...
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Where a sum over people is computed. Every engine gives the same bits."""
-
-    def total(
-        self,
-        blocks: Rows,
-        kernel: Kernel[Totals] | SharedKernel,
-        public_state: Any,
-        *,
-        verbose: int = 0,
-        label: str = "",
-    ) -> Totals:
-        """Sum of kernel(block, public_state) over all blocks, modulo 2^64."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -73,7 +40,7 @@ class LocalEngine:
         Threads that compute, at most 1024; by default as many as there are cores this process may use. With one
         thread everything happens on the calling thread.
     block_rows : int, default 8192
-        Most rows a block, between 1 and 8192. It changes time and memory, never a result.
+        Most rows per block, between 1 and 8192. It changes time and memory, never a result.
 
     Examples
     --------
@@ -97,7 +64,7 @@ class LocalEngine:
 
     def total(
         self,
-        blocks: Rows,
+        blocks: Source,
         kernel: Kernel[Totals] | SharedKernel,
         public_state: Any,
         *,
@@ -108,11 +75,11 @@ class LocalEngine:
 
         Parameters
         ----------
-        blocks : Rows
-            The rows; at most one block more than there are threads is in memory at a time.
+        blocks : Source
+            The data; at most one block more than there are threads is in memory at a time.
         kernel : callable
             Returns an int64 array or a tuple of them, of shapes that are the same for every block. It must not write
-            to the block. A `SharedKernel`, which is not callable, adds to one tuple of totals for all threads.
+            to the block. A `SharedKernel` adds to one tuple of totals for all threads, which the engine keeps.
         public_state : object
             Handed to the kernel.
         verbose : int, default 0
@@ -123,13 +90,13 @@ class LocalEngine:
         Returns
         -------
         total : ndarray or tuple of ndarrays
-            The sums. Without rows, what the kernel returns for an empty block.
+            The sums. Without data, what the kernel returns for an empty block.
         """
-        if not callable(kernel):
-            totals = kernel.new_totals(public_state)
-            self.total(blocks, _adding_to(totals, kernel), public_state, verbose=verbose, label=label)
-            return cast(Totals, totals)
         threads, max_rows = self._split(blocks)
+        if isinstance(kernel, SharedKernel):
+            shared = _SharedTotals(kernel, public_state, threads)
+            self.total(blocks, shared.add, public_state, verbose=verbose, label=label)
+            return cast(Totals, shared.totals)
         add = _add_in_threads if threads > 1 else _add_in_turn
         with one_blas_thread() as limit, show_progress(blocks.n_samples, label, verbose) as advance:
             partials = add(blocks.blocks(max_rows), lambda: _Partial(kernel, public_state, advance), threads, limit)
@@ -140,8 +107,8 @@ class LocalEngine:
                 total.add(blocks.empty_block())
         return cast(Totals, total.result())
 
-    def _split(self, blocks: Rows) -> tuple[int, int]:
-        """Threads to start, and rows a block: small data are shared out evenly and start no idle threads."""
+    def _split(self, blocks: Source) -> tuple[int, int]:
+        """Threads to start, and rows per block: small data are shared out evenly and start no idle threads."""
         threads = self.threads if self.threads is not None else _available_cores()
         if blocks.n_samples is None:
             return threads, self.block_rows
@@ -150,14 +117,22 @@ class LocalEngine:
         return max(1, min(threads, -(-blocks.n_samples // max_rows))), max_rows
 
 
-def _adding_to(totals: tuple[IntegerArray, ...], kernel: SharedKernel) -> Kernel[tuple[IntegerArray, ...]]:
-    """The kernel as one that returns nothing to add."""
+class _SharedTotals:
+    """One set of totals for all threads, with a lock for each of its parts."""
 
-    def add(block: Block, public_state: Any) -> tuple[IntegerArray, ...]:
-        kernel.add(block, public_state, totals)
+    def __init__(self, kernel: SharedKernel, public_state: Any, threads: int) -> None:
+        self._kernel, self.totals = kernel, kernel.new_totals(public_state)
+        self._locks = [threading.Lock() for _ in range(kernel.n_parts(public_state))]
+        self._threads, self._turns = threads, itertools.count()
+
+    def add(self, block: Any, public_state: Any) -> tuple[IntegerArray, ...]:
+        """A kernel that adds what a block contributes, and returns nothing to add."""
+        prepared, n_parts = self._kernel.prepare(block, public_state), len(self._locks)
+        first = next(self._turns) * n_parts // self._threads % n_parts  # threads begin at different parts
+        for part in (*range(first, n_parts), *range(first)):
+            with self._locks[part]:
+                self._kernel.add(prepared, public_state, self.totals, part)
         return ()
-
-    return add
 
 
 class _Partial:
@@ -168,7 +143,7 @@ class _Partial:
         self.sums: tuple[IntegerArray, ...] | None = None
         self.is_tuple = False
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Any) -> None:
         """Add what the kernel makes of a block."""
         result = self._kernel(block, self._public_state)
         self.is_tuple = isinstance(result, tuple)
@@ -200,7 +175,7 @@ class _Partial:
 NewPartial = Callable[[], _Partial]
 
 
-def _add_in_turn(blocks: Iterator[Block], new_partial: NewPartial, *unused: object) -> list[_Partial]:
+def _add_in_turn(blocks: Iterator[Any], new_partial: NewPartial, *unused: object) -> list[_Partial]:
     """Everything on the calling thread."""
     sums = new_partial()
     for block in blocks:
@@ -210,10 +185,10 @@ def _add_in_turn(blocks: Iterator[Block], new_partial: NewPartial, *unused: obje
 
 
 def _add_in_threads(
-    blocks: Iterator[Block], new_partial: NewPartial, threads: int, limit_blas: Callable[[], object]
+    blocks: Iterator[Any], new_partial: NewPartial, threads: int, limit_blas: Callable[[], object]
 ) -> list[_Partial]:
     """Read on the calling thread and compute on the others; the first exception stops them all."""
-    waiting: SimpleQueue[Block | None] = SimpleQueue()
+    waiting: SimpleQueue[Any] = SimpleQueue()
     slots, stop = threading.Semaphore(threads + 1), threading.Event()
 
     def work() -> _Partial:

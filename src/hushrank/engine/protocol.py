@@ -29,7 +29,7 @@ class SharedKernel(Protocol):
         """Zeros of the right shapes."""
 
     def n_parts(self, public_state: Any) -> int:
-        """Into how many parts the totals fall."""
+        """Into how many parts the totals fall; at least 1."""
 
     def prepare(self, block: Any, public_state: Any) -> Any:
         """What the block contributes, bounded and rounded; touches no total."""

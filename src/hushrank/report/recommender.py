@@ -7,8 +7,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from hushrank.estimators.completion.item_means import COUNTS_SHARE, MEAN_SHARE, QUANTILE_SHARE
-from hushrank.estimators.completion.spectral_ratings import CHECK_SHARE, MEANS_SHARE, MOMENTS_SHARE, SPECTRAL_SHARE
+from hushrank.estimators.completion.recipes import ITEM_MEANS, RATINGS
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.planning import Plan
 from hushrank.report.charts import Band, Series, line_chart, share_chart
@@ -114,14 +113,7 @@ def attack_bound(guarantee: Guarantee) -> float:
 
 def budget_shares() -> list[tuple[str, float]]:
     """What a fit with factors spends its budget on; shares of mu^2."""
-    parts = [
-        ("who rates how much, how popular items are", QUANTILE_SHARE + COUNTS_SHARE + MEAN_SHARE),
-        ("item means", MEANS_SHARE),
-        ("start of the factors: a second moment", SPECTRAL_SHARE),
-        ("variances, and a check against overfitting", 3 * MOMENTS_SHARE + CHECK_SHARE),
-    ]
-    parts.insert(3, ("improving means and factors (EM steps)", 1.0 - sum(share for _, share in parts)))
-    return parts
+    return list(RATINGS.shares(ITEM_MEANS).items())
 
 
 def _learned(results: Results) -> list[Markup]:

@@ -14,34 +14,34 @@ skew" (ICML 2023). Users solve for their factors exactly and with all their rati
 
 import logging
 import math
-import threading
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.ratings.reading import UserBlock
+from hushrank.data.ratings.grouping import UserBlock
 from hushrank.estimators.completion import als_kernels as kernels
-from hushrank.estimators.completion.gradient_kernels import scatter_normals
-from hushrank.estimators.completion.item_products import add_item_products, order_by_item
+from hushrank.estimators.completion.item_factors import scatter_normals
+from hushrank.estimators.completion.item_products import ByItem, UserFactors, add_item_products, order_by_item
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.options import AlternatingLeastSquares
+from hushrank.estimators.completion.recipes import ALS
+from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.estimators.completion.user_sums import arrays_of, vector_bound
 from hushrank.linalg.integer_sums import integer_gram
 from hushrank.linalg.positive_part import solve_positive_part
 from hushrank.linalg.threads import one_blas_thread
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.guarantee import Neighbors
-from hushrank.privacy.mechanisms.symmetric import SymmetricLattice, release_symmetric
-from hushrank.privacy.mechanisms.symmetric_stack import release_symmetric_stack, stack_frobenius_sensitivity
+from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
+from hushrank.privacy.mechanisms.symmetric_stack import stack_frobenius_sensitivity
 from hushrank.privacy.mechanisms.vector import GaussianLattice, vector_l2_sensitivity
 
 FloatArray = NDArray[np.float64]
 IntegerArray = NDArray[np.int64]
 
-_OWNER = "AlternatingLeastSquares"
 _BOUNDINGS = {"uniform": kernels.UNIFORM, "tail": kernels.TAIL, "adaptive": kernels.ADAPTIVE}
-_UNOBSERVED_SHARE = 0.05  # of the share of the matrices, for G
-_STRIPES = 32  # of the items, each with its own lock
+_STRIPES = 32  # of the items, to which threads add at the same time
 _ITEMS_AT_A_TIME = 1024
 log = logging.getLogger("hushrank")
 
@@ -67,8 +67,8 @@ def right_sensitivity(max_ratings: int, user_norm: float, residual_bound: float,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pass:
-    """Public state of one sweep: what users need, and the lattices of its releases."""
+class SweepState:
+    """Public state of one sweep: what users need, and the lattices of its releases (that of G only if asked for)."""
 
     sweep: kernels.Sweep
     gram: SymmetricLattice
@@ -77,7 +77,7 @@ class _Pass:
 
 
 def learn_als(
-    releases: UserReleases,
+    releases: RatingReleases,
     rank: int,
     start: CompletionModel,
     options: AlternatingLeastSquares,
@@ -87,7 +87,7 @@ def learn_als(
 
     Parameters
     ----------
-    releases : UserReleases
+    releases : RatingReleases
     rank : int
         Between 1 and the number of items.
     start : CompletionModel
@@ -103,7 +103,7 @@ def learn_als(
         Item factors for users whose own factor has the prior N(0, I).
     """
     options.check_size(releases.n_items, rank)
-    start.check_start(rank, _OWNER)
+    start.check_start(rank, type(options).__name__)
     budget = releases.spendable(share)
     V = start.factors
     if V.shape[1] == 0:
@@ -115,29 +115,29 @@ def learn_als(
 
 
 def _take_sweep(
-    releases: UserReleases, start: CompletionModel, V: FloatArray, options: AlternatingLeastSquares, share: float
+    releases: RatingReleases, start: CompletionModel, V: FloatArray, options: AlternatingLeastSquares, share: float
 ) -> FloatArray:
     """Item factors from those of the sweep before."""
-    state = _prepare_pass(releases, start, V, options, share)
-    products, right, unobserved, shortened = releases.total(ItemSums(), state)
-    A = release_symmetric_stack(products, state.gram, releases.noise)
+    state = _prepare_sweep(releases, start, V, options, share)
+    products, right, unobserved, shortened = releases.total(NormalEquations(), state)
+    A = releases.release_symmetric_stack(products, state.gram)
     b = releases.release(right, state.right)
     log.info("Factors of %d users are longer than %g: shortened. Not private.", shortened[0], options.user_norm)
     # Variance of b about A_j v_j in units of the noise of a rating: noise of b, and noise of A times prior factors.
     noise = state.right.scale**2 / start.ridge + V.shape[1] * state.gram.scale**2 / options.ridge
     if state.unobserved is None:
         return _solve_items(A, b, options.ridge, noise * options.ridge)
-    G = start.unobserved * release_symmetric(unobserved, state.unobserved, releases.noise)
+    G = start.unobserved * releases.release_symmetric(unobserved, state.unobserved)
     return _solve_items_beside(G, A, b, options.ridge, noise)
 
 
-def _prepare_pass(
-    releases: UserReleases, start: CompletionModel, V: FloatArray, options: AlternatingLeastSquares, share: float
-) -> _Pass:
+def _prepare_sweep(
+    releases: RatingReleases, start: CompletionModel, V: FloatArray, options: AlternatingLeastSquares, share: float
+) -> SweepState:
     """Book the budget of a sweep, and compute once what all users need."""
     k, norm, bound = options.max_ratings, options.user_norm, options.residual_bound * math.sqrt(start.ridge)
     for_gram = options.gram_share * share
-    for_unobserved = _UNOBSERVED_SHARE * for_gram if start.unobserved > 0 else 0.0
+    for_unobserved = ALS.unobserved_share * for_gram if start.unobserved > 0 else 0.0
     unobserved = releases.gram_lattice(norm, for_unobserved) if for_unobserved else None
     gram = releases.gram_lattice(gram_norm(k, norm), for_gram - for_unobserved)
     right = releases.vector_lattice(right_norm(k, norm, bound), share - for_gram)
@@ -156,11 +156,9 @@ def _prepare_pass(
         residual_bound=bound,
         gram_bound=gram.row_norm,
         gram_limit=gram.squared_bound,
-        right_bound=right.norm_bound,
-        right_limit=float(right.squared_bound),
-        right_lowest=right.lowest,
+        right=vector_bound(right),
     )
-    return _Pass(sweep, gram, right, unobserved)
+    return SweepState(sweep, gram, right, unobserved)
 
 
 def _priorities(counts: FloatArray, options: AlternatingLeastSquares) -> FloatArray:
@@ -172,35 +170,52 @@ def _priorities(counts: FloatArray, options: AlternatingLeastSquares) -> FloatAr
     return ranks
 
 
-class ItemSums:
-    """Sums over users for every item; one set of them for all threads."""
+class _Contributions(NamedTuple):
+    """What the users of a block add to the sums: products by item, right-hand sides, G if asked for, shortened ones."""
 
-    def __init__(self) -> None:
-        self._locks = [threading.Lock() for _ in range(_STRIPES + 1)]
+    found: UserFactors
+    ordered: ByItem
+    right: IntegerArray
+    unobserved: IntegerArray | None
+    n_shortened: int
 
-    def new_totals(self, state: _Pass) -> tuple[IntegerArray, ...]:
+
+@dataclass(frozen=True, slots=True)
+class NormalEquations:
+    """Sums over users of the normal equations of every item; one set of them for all threads, in stripes of items."""
+
+    def new_totals(self, state: SweepState) -> tuple[IntegerArray, ...]:
         """Zeros: lower triangles of the A_j, the b_j, G, and the number of users whose factor was shortened."""
         n_items, rank = len(state.sweep.base), state.sweep.rank
         shapes = ((n_items, rank * (rank + 1) // 2), (n_items, rank), (rank, rank), (1,))
         return tuple(np.zeros(shape, np.int64) for shape in shapes)
 
-    def add(self, block: UserBlock, state: _Pass, totals: tuple[IntegerArray, ...]) -> None:
-        """Add what the users of a block contribute."""
-        sweep, unobserved = state.sweep, state.unobserved
-        U, scales = np.empty((len(block), sweep.rank)), np.empty(len(block.items))
-        is_rounded, right = np.empty(len(block), np.bool_), np.zeros(totals[1].shape, np.int64)
-        ratings = (block.indptr, block.items)
-        shortened = kernels.solve_users(*ratings, block.values, sweep, U, scales, is_rounded, right)
-        with self._locks[-1]:
-            np.add(totals[1], right, out=totals[1])
-            totals[3][0] += shortened
-            if unobserved is not None:
-                np.add(totals[2], integer_gram(U, unobserved.row_norm, unobserved.squared_bound), out=totals[2])
-        ordered = order_by_item(*ratings, scales, len(sweep.base))
-        edges = np.linspace(0, len(sweep.base), _STRIPES + 1).astype(int)
-        for lock, first, stop in zip(self._locks, edges[:-1], edges[1:], strict=False):
-            with lock:
-                add_item_products(*ordered, U, is_rounded, first, stop, totals[0])
+    def n_parts(self, state: SweepState) -> int:
+        """The stripes, and one part for what is not by item."""
+        return _STRIPES + 1
+
+    def prepare(self, block: UserBlock, state: SweepState) -> _Contributions:
+        """Factors and right-hand sides of the users of a block, bounded and rounded."""
+        sweep, lattice, ratings = state.sweep, state.unobserved, arrays_of(block)
+        found = UserFactors(
+            np.empty((len(block), sweep.rank)), np.empty(len(block.items)), np.empty(len(block), np.bool_)
+        )
+        right = np.zeros((len(sweep.base), sweep.rank), np.int64)
+        n_shortened = kernels.solve_users(ratings, sweep, found, right)
+        G = None if lattice is None else integer_gram(found.U, lattice.row_norm, lattice.squared_bound)
+        return _Contributions(found, order_by_item(ratings, found.scales, len(sweep.base)), right, G, n_shortened)
+
+    def add(self, prepared: _Contributions, state: SweepState, totals: tuple[IntegerArray, ...], part: int) -> None:
+        """Add what falls into one stripe of items, or what is not by item."""
+        products, right, unobserved, shortened = totals
+        if part == _STRIPES:
+            shortened += prepared.n_shortened
+            if prepared.unobserved is not None:
+                unobserved += prepared.unobserved
+            return
+        first, stop = (len(right) * edge // _STRIPES for edge in (part, part + 1))
+        right[first:stop] += prepared.right[first:stop]
+        add_item_products(prepared.ordered, prepared.found, first, stop, products)
 
 
 def _solve_items(A: FloatArray, b: FloatArray, ridge: float, noise: float) -> FloatArray:

@@ -1,27 +1,25 @@
 """What one user contributes to the sums of alternating least squares, for all users of a block.
 
-A user solves a ridge regression on the own ratings: z with (W_o^T W_o + P + ridge I) z = W_o^T (y_o - base_o), whose
-last part is the factor u, shortened to `user_norm`. The user then gives every rated item j, with a weight w_j,
+A user with ratings y_o solves a ridge regression, (W_o^T W_o + P + ridge I) z = W_o^T (y_o - base_o). The last part of
+z is the factor u, shortened to `user_norm`. The user then gives every rated item j, with a weight w_j,
 
-    w_j u u^T, as the product of the integer vector y_j = round(sqrt(w_j) u / step) with itself,
+    w_j u u^T, as the product of the integer vector y_j = round(sqrt(w_j) u / unit) with itself,
     w_j r_j u, where r_j is the rating less base and features, clipped to `residual_bound`.
 
 Both are bounded for the user as a whole, in integers, before anything is added (docs/privacy/als.md). The order of
-operations is fixed: the bits of a contribution depend on the own ratings and on public numbers alone.
+operations is fixed: the bits of a contribution depend on this user's ratings and on public numbers alone.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushrank.estimators.completion.item_products import add_products, fits_quartic
+from hushrank.estimators.completion.item_products import UserFactors, add_products, fits_quartic
+from hushrank.estimators.completion.rating_kernels import RatingArrays, Values, most_ratings
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.ridge import factorize, solve_factorized
-from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution
-
-Values = NDArray[np.float32]
+from hushrank.linalg.scatter import Bound, IntegerArray, Positions, add_contribution
 
 UNIFORM, TAIL, ADAPTIVE = 0, 1, 2
 
@@ -49,8 +47,8 @@ class Sweep(NamedTuple):
     user_norm, residual_bound : float
     gram_bound, gram_limit : float, int
         `row_norm` and `squared_bound` of the lattice of the products.
-    right_bound, right_limit, right_lowest : float
-        `norm_bound`, `squared_bound` and `lowest` of the lattice of the right-hand sides.
+    right : Bound
+        Of the right-hand sides.
     """
 
     base: FloatArray
@@ -66,9 +64,7 @@ class Sweep(NamedTuple):
     residual_bound: float
     gram_bound: float
     gram_limit: int
-    right_bound: float
-    right_limit: float
-    right_lowest: float
+    right: Bound
 
 
 @compiled
@@ -199,24 +195,14 @@ def add_right_side(
             G[n, a] = weights[t] * residual * u[a]
         rows[n] = j
         n += 1
-    add_contribution(G, n, rows, sweep.right_bound, sweep.right_limit, sweep.right_lowest, total)
+    add_contribution(G, n, rows, sweep.right, total)
 
 
 @compiled
-def solve_users(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    sweep: Sweep,
-    U: FloatArray,
-    scales: FloatArray,
-    is_rounded: NDArray[np.bool_],
-    right_total: IntegerArray,
-) -> int:
-    """Fill U, scales and is_rounded, add to the right-hand sides; the number of users whose factor was shortened."""
-    width, shortened, most = sweep.W.shape[1], 0, 0
-    for i in range(len(U)):
-        most = max(most, indptr[i + 1] - indptr[i])
+def solve_users(ratings: RatingArrays, sweep: Sweep, found: UserFactors, right_total: IntegerArray) -> int:
+    """Fill `found`, add to the right-hand sides; the number of users whose factor was shortened."""
+    indptr, items, values, U = ratings.indptr, ratings.items, ratings.values, found.U
+    width, shortened, most = sweep.W.shape[1], 0, most_ratings(indptr)
     A, L, B = np.empty((width, width)), np.empty((width, width)), np.empty((4, width))
     z, weights = np.empty(width), np.empty(most)
     G, rows = np.empty((most, sweep.rank)), np.empty(most, np.int32)
@@ -236,6 +222,6 @@ def solve_users(
                 u[a] *= sweep.user_norm / norm
             shortened += 1
         weigh_ratings(items[own], sweep, weights[:n])
-        is_rounded[i] = scale_products(u, weights[:n], sweep, scales[own])
+        found.is_rounded[i] = scale_products(u, weights[:n], sweep, found.scales[own])
         add_right_side(items[own], values[own], sweep, z, u, weights[:n], G, rows, right_total)
     return shortened

@@ -24,9 +24,9 @@ from hushrank.estimators.completion.options import to_options
 from hushrank.estimators.completion.plan import CompletionPlan, CompletionPlanner
 from hushrank.estimators.completion.probe import completion_probe
 from hushrank.estimators.completion.queries import Recommender
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.probes import NoiseProbe
 
@@ -207,7 +207,9 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         n_users, n_items = None, source.n_items
         if releases.neighbors is Neighbors.REPLACE:
             n_users = source.n_users if self.n_users is None else int(self.n_users)
-        spending = UserReleases(releases.event, releases.neighbors, self.n_max, noise, total, n_items, n_users)
+        spending = RatingReleases(
+            releases.event, releases.neighbors, self.n_max, noise, total, n_people=n_users, n_items=n_items
+        )
         weight = self.unobserved_weight if self._is_implicit else None
         model = learn_model(to_options(self.method), spending, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((n_items, self.rank))

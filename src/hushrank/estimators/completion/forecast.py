@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from hushrank.estimators.completion.item_means import CLIP, SHAPE_POWER, Prior
-from hushrank.estimators.completion.spectral_matrix import SPECTRAL_SHARE
+from hushrank.estimators.completion.recipes import ITEM_MEANS, MATRIX, Prior
 from hushrank.privacy.events import Gaussian
 
 # Two kinds of rating data that most others lie between: ratings per user, how fast popularity falls with the rank of an
@@ -38,9 +37,9 @@ def _rmse(mu: float, n_users: int, n_items: int, n_ratings: float, power: float,
     popularity = np.arange(1, n_items + 1) ** -power
     popularity /= popularity.sum()
     counts = n_users * np.minimum(n_ratings * popularity, 1.0) * math.sqrt(_LOW_QUANTILE)
-    shape = counts**-SHAPE_POWER
+    shape = counts**-ITEM_MEANS.weight_power
     shape /= math.sqrt(float((popularity * shape**2).sum()))
-    bound = CLIP * math.sqrt(_LOW_QUANTILE * n_ratings * prior.noise)
+    bound = ITEM_MEANS.clip * math.sqrt(_LOW_QUANTILE * n_ratings * prior.noise)
     deviations = 2 * bound / (mu * math.sqrt(_MEANS_SHARE)) / shape
     variances = (deviations / counts) ** 2 + prior.noise / counts
     errors = prior.item * variances / (prior.item + variances)
@@ -50,6 +49,6 @@ def _rmse(mu: float, n_users: int, n_items: int, n_ratings: float, power: float,
 def _needed_share(mu: float, n_users: int, n_items: int) -> float:
     """Noise edge of the second moment over the sum of the variances of all entries of a row."""
     p = min(_MATRIX_RATINGS / n_items, 1.0)
-    by_privacy = 1.0 / (mu * math.sqrt(SPECTRAL_SHARE) * n_users * p)
+    by_privacy = 1.0 / (mu * math.sqrt(MATRIX.spectral_share) * n_users * p)
     by_sampling = 1.0 / (n_items * p * math.sqrt(n_users))
     return 2 * math.sqrt(n_items) * math.hypot(by_privacy, by_sampling)

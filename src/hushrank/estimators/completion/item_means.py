@@ -4,6 +4,7 @@ Statistics 1 a low quantile of the numbers of ratings, 2 counts of the items ove
            more influence than a user at that quantile, 3 the mean of the users' means, 4 sums of residuals by item.
 Post       item means shrunk to a line in the logarithm of the counts; what every user regresses on: an offset, a slope
            on the item means and a slope on the popularity. The regression is the user's own and costs no budget.
+Recipe     `recipes.ITEM_MEANS`.
 Privacy    docs/privacy/completion.md, Lemmas 1 to 3.
 """
 
@@ -13,51 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.rating_kernels import Regression, Weights
+from hushrank.estimators.completion.recipes import ITEM_MEANS, Prior
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.estimators.completion.user_sums import (
-    Regression,
-    Shaping,
-    StepState,
+    ItemSumState,
     count_ratings,
     sum_counts,
     sum_residuals,
     sum_user_means,
 )
-from hushrank.privacy.adaptive import UserReleases
 
 FloatArray = NDArray[np.float64]
 
-# Shares of mu^2.
-QUANTILE_SHARE, COUNTS_SHARE, MEAN_SHARE = 0.01, 0.08, 0.005
-CLIP_SHARE = 0.002  # of the mean factor by which contributions were shortened, each time
-
-_GRID_POINTS = 128
-_LOW_QUANTILE = 0.25
-SHAPE_POWER = 0.25  # contributions are shaped by counts^-1/4: rare items get less noise, popular ones more
-CLIP = 0.7  # bound on a user's residuals, in units of the norm to expect
-_LINE_VARIANCES = np.array([0.05, 0.02])  # prior variances of the line's level and slope
-_GLOBAL_VARIANCE = 0.09  # prior variance of the mean of all ratings, in half ranges squared
-
 
 @dataclass(frozen=True, slots=True)
-class Prior:
-    """Variances of a rating model, in half ranges squared: where estimation starts, for any data.
-
-    Attributes
-    ----------
-    noise : of a rating about its prediction
-    offset, slope, popularity : of the users' three coefficients
-    item : of an item mean about its line
-    """
-
-    noise: float = 0.2
-    offset: float = 0.05
-    slope: float = 0.2
-    popularity: float = 0.0075
-    item: float = 0.0375
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Census:
     """Released numbers about who rates what.
 
     Attributes
@@ -66,24 +38,24 @@ class Activity:
         Root of the quantile of the numbers of ratings.
     counts : ndarray of shape (n_items,)
         Weighted numbers of ratings, above 0.
-    shape : ndarray of shape (n_items,)
-        Factors of the contributions, of mean square 1 over ratings.
+    item_weights : ndarray of shape (n_items,)
+        Factors of the contributions to items, of mean square 1 over ratings.
     center : float
         Mean of all ratings.
     """
 
     count_norm: float
     counts: FloatArray
-    shape: FloatArray
+    item_weights: FloatArray
     center: float
 
     @property
-    def shaping(self) -> Shaping:
+    def weights(self) -> Weights:
         """Weights of contributions."""
-        return Shaping(self.shape, self.count_norm)
+        return Weights(self.item_weights, self.count_norm)
 
     @property
-    def weights(self) -> FloatArray:
+    def rating_shares(self) -> FloatArray:
         """Shares of the items in all ratings."""
         return np.asarray(self.counts / self.counts.sum())
 
@@ -97,28 +69,29 @@ class Means:
     precisions: FloatArray
 
 
-def release_activity(releases: UserReleases, *, with_center: bool = True) -> Activity:
+def release_census(releases: RatingReleases, *, with_center: bool = True) -> Census:
     """Release how active users are, how popular items are and, for ratings, the mean of all of them."""
-    n_items = releases.n_items
-    grid = np.geomspace(1.0, max(n_items, 2), _GRID_POINTS)
-    count_norm = math.sqrt(releases.quantile(count_ratings, None, grid, _LOW_QUANTILE, QUANTILE_SHARE))
-    lattice = releases.vector_lattice(count_norm, COUNTS_SHARE, nonnegative=True)
+    n_items, recipe = releases.n_items, ITEM_MEANS
+    grid = np.geomspace(1.0, max(n_items, 2), recipe.grid_points)
+    quantile = releases.quantile(count_ratings, None, grid, recipe.low_quantile, recipe.quantile_share)
+    count_norm = math.sqrt(quantile)
+    lattice = releases.vector_lattice(count_norm, recipe.counts_share, nonnegative=True)
     counts = releases.release(releases.total(sum_counts, (n_items, lattice)), lattice)
-    counts = np.maximum(counts, 0.5 * lattice.scale)
-    shape = (counts / counts.max()) ** -SHAPE_POWER
-    shape /= math.sqrt(float((counts * shape**2).sum() / counts.sum()))
-    return Activity(count_norm, counts, shape, _release_center(releases) if with_center else 0.0)
+    counts = np.maximum(counts, recipe.least_count * lattice.scale)
+    item_weights = (counts / counts.max()) ** -recipe.weight_power
+    item_weights /= math.sqrt(float((counts * item_weights**2).sum() / counts.sum()))
+    return Census(count_norm, counts, item_weights, _release_center(releases) if with_center else 0.0)
 
 
-def _release_center(releases: UserReleases) -> float:
-    lattice = releases.vector_lattice(1.0, MEAN_SHARE)
-    mean = float(releases.release(releases.total(sum_user_means, lattice), lattice)[0]) / releases.n_users
-    variance = (lattice.scale / releases.n_users) ** 2
-    return mean * _GLOBAL_VARIANCE / (_GLOBAL_VARIANCE + variance)
+def _release_center(releases: RatingReleases) -> float:
+    lattice = releases.vector_lattice(1.0, ITEM_MEANS.center_share)
+    mean = float(releases.release(releases.total(sum_user_means, lattice), lattice)[0]) / releases.n_people
+    variance = (lattice.scale / releases.n_people) ** 2
+    return mean * ITEM_MEANS.center_variance / (ITEM_MEANS.center_variance + variance)
 
 
 def release_means(
-    releases: UserReleases, activity: Activity, prior: Prior, share: float, n_rounds: int, start: Means | None = None
+    releases: RatingReleases, census: Census, prior: Prior, share: float, n_rounds: int, start: Means | None = None
 ) -> Means:
     """Release sums of residuals in rounds of equal shares and combine all of them into item means.
 
@@ -128,49 +101,49 @@ def release_means(
     state = Means(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)) if start is None else start
     for i in range(n_rounds):
         has_slopes = i > 0 or not first
-        state = _one_round(releases, activity, prior, share / n_rounds - CLIP_SHARE, state, has_slopes)
+        state = _one_round(releases, census, prior, share / n_rounds - ITEM_MEANS.clip_share, state, has_slopes)
     return state
 
 
 def _one_round(
-    releases: UserReleases, activity: Activity, prior: Prior, share: float, state: Means, has_slopes: bool
+    releases: RatingReleases, census: Census, prior: Prior, share: float, state: Means, has_slopes: bool
 ) -> Means:
-    W = user_columns(state.means, activity, prior)[:, : 3 if has_slopes else 1]
-    model = Regression(activity.center + state.means, np.ascontiguousarray(W), prior.noise)
-    bound = CLIP * activity.count_norm * math.sqrt(prior.noise)
-    lattice, clip_lattice = releases.vector_lattice(bound, share), releases.interval_lattice(CLIP_SHARE)
-    step = StepState(model, activity.shaping, lattice, clip_lattice, releases.interval_center)
-    total, clipped = releases.total(sum_residuals, step)
-    kept = mean_factor(releases, releases.release_interval(clipped, clip_lattice))
-    sums, deviations = releases.release(total, lattice) / activity.shape, lattice.scale / activity.shape
-    effective = kept * activity.counts
+    W = user_columns(state.means, census, prior)[:, : 3 if has_slopes else 1]
+    model = Regression(census.center + state.means, np.ascontiguousarray(W), prior.noise)
+    bound = ITEM_MEANS.clip * census.count_norm * math.sqrt(prior.noise)
+    lattice, clip_lattice = releases.vector_lattice(bound, share), releases.interval_lattice(ITEM_MEANS.clip_share)
+    public = ItemSumState(model, census.weights, lattice, clip_lattice, releases.interval_center)
+    total, shortened = releases.total(sum_residuals, public)
+    kept = mean_factor(releases, releases.release_interval(shortened, clip_lattice))
+    sums, deviations = releases.release(total, lattice) / census.item_weights, lattice.scale / census.item_weights
+    effective = kept * census.counts
     precisions = (effective / deviations) ** 2
     weighted = state.weighted + precisions * (state.means + sums / effective)
-    return _shrink(replace(state, weighted=weighted, precisions=state.precisions + precisions), activity, prior)
+    return _shrink(replace(state, weighted=weighted, precisions=state.precisions + precisions), census, prior)
 
 
-def mean_factor(releases: UserReleases, total: float) -> float:
+def mean_factor(releases: RatingReleases, total: float) -> float:
     """Mean factor by which contributions were shortened, from its noisy sum."""
-    return min(max(total / releases.n_users, 0.2), 1.0)
+    return min(max(total / releases.n_people, ITEM_MEANS.least_kept), 1.0)
 
 
-def _shrink(state: Means, activity: Activity, prior: Prior) -> Means:
+def _shrink(state: Means, census: Census, prior: Prior) -> Means:
     """Means drawn towards a line in the logarithm of the counts, as far as their variance asks for."""
-    estimates, variances = state.weighted / state.precisions, 1 / state.precisions + prior.noise / activity.counts
-    popularity = np.log(np.maximum(activity.counts, 1.0))
+    estimates, variances = state.weighted / state.precisions, 1 / state.precisions + prior.noise / census.counts
+    popularity = np.log(np.maximum(census.counts, 1.0))
     popularity = (popularity - popularity.mean()) / max(float(popularity.std()), 1e-9)
     line = np.column_stack([np.ones(len(popularity)), popularity])
     weights = 1 / (variances + prior.item)
-    normal = line.T @ (weights[:, None] * line) + np.diag(1 / _LINE_VARIANCES)
+    normal = line.T @ (weights[:, None] * line) + np.diag(1 / np.array(ITEM_MEANS.line_variances))
     expected = line @ np.linalg.solve(normal, line.T @ (weights * estimates))
     return replace(state, means=expected + prior.item * weights * (estimates - expected))
 
 
-def user_columns(means: FloatArray, activity: Activity, prior: Prior) -> FloatArray:
+def user_columns(means: FloatArray, census: Census, prior: Prior) -> FloatArray:
     """What every user regresses on: ones, centered item means, standardized log counts, each times its deviation."""
-    weights = activity.weights
-    popularity = np.log(np.maximum(activity.counts, 1.0))
-    popularity = popularity - weights @ popularity
-    popularity /= math.sqrt(max(float(weights @ popularity**2), 1e-12))
-    columns = np.column_stack([np.ones(len(means)), means - weights @ means, popularity])
+    shares = census.rating_shares
+    popularity = np.log(np.maximum(census.counts, 1.0))
+    popularity = popularity - shares @ popularity
+    popularity /= math.sqrt(max(float(shares @ popularity**2), 1e-12))
+    columns = np.column_stack([np.ones(len(means)), means - shares @ means, popularity])
     return columns * np.sqrt([prior.offset, prior.slope, prior.popularity])

@@ -4,9 +4,12 @@ A user has one vector y_t = round(scales_t u), or cut off toward zero, for every
 they follow from u and the scales by one multiplication and one rounding, with the same bits wherever they are needed.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.rating_kernels import RatingArrays
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.scatter import IntegerArray, Positions
 
@@ -14,6 +17,31 @@ from hushrank.linalg.scatter import IntegerArray, Positions
 _HALF, _WORD = 18, 36
 # Products are at most 2^36, so that partial sums of this many stay below 2^53 and are exact in float64.
 _RATINGS_PER_SUM = 1 << 16
+
+
+class UserFactors(NamedTuple):
+    """What users contribute products of.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n_users, rank)
+    scales : ndarray of shape (n_ratings,)
+        In the order of the ratings of a block.
+    is_rounded : ndarray of shape (n_users,)
+        Whether a user's vectors are rounded, or cut off toward zero.
+    """
+
+    U: FloatArray
+    scales: FloatArray
+    is_rounded: NDArray[np.bool_]
+
+
+class ByItem(NamedTuple):
+    """Ratings of positive scale in the order of the items; those of item j lie at starts[j] : starts[j + 1]."""
+
+    starts: IntegerArray
+    users: Positions
+    scales: FloatArray
 
 
 @compiled
@@ -56,10 +84,9 @@ def to_integer(x: float, is_rounded: bool) -> float:
 
 
 @compiled
-def order_by_item(
-    indptr: IntegerArray, items: Positions, scales: FloatArray, n_items: int
-) -> tuple[IntegerArray, Positions, FloatArray]:
-    """Ratings of positive scale by item: starts, users, scales; those of item j lie at starts[j] : starts[j + 1]."""
+def order_by_item(ratings: RatingArrays, scales: FloatArray, n_items: int) -> ByItem:
+    """Ratings of positive scale by item, the users of an item rising."""
+    indptr, items = ratings.indptr, ratings.items
     starts = np.zeros(n_items + 2, np.int64)
     for t in range(len(items)):
         starts[items[t] + 2] += scales[t] > 0.0
@@ -72,31 +99,17 @@ def order_by_item(
                 place = starts[items[t] + 1]
                 users[place], ordered[place] = i, scales[t]
                 starts[items[t] + 1] = place + 1
-    return starts[: n_items + 1], users, ordered
+    return ByItem(starts[: n_items + 1], users, ordered)
 
 
 @compiled
-def add_item_products(
-    starts: IntegerArray,
-    users: Positions,
-    scales: FloatArray,
-    U: FloatArray,
-    is_rounded: NDArray[np.bool_],
-    first: int,
-    stop: int,
-    total: IntegerArray,
-) -> None:
+def add_item_products(ordered: ByItem, found: UserFactors, first: int, stop: int, total: IntegerArray) -> None:
     """Add the products of the integer vectors of items first to stop - 1 to `total`, lower triangles row after row.
 
-    Parameters
-    ----------
-    starts, users, scales
-        From `order_by_item`.
-    U, is_rounded
-        From `solve_users`.
-    first, stop : int
-    total : ndarray of shape (n_items, rank * (rank + 1) / 2)
+    The total has the shape (n_items, rank * (rank + 1) / 2). The scales are those of `ordered`.
     """
+    starts, users, scales = ordered.starts, ordered.users, ordered.scales
+    U, is_rounded = found.U, found.is_rounded
     width = U.shape[1]
     A, B = np.zeros((width, width)), np.empty((4, width))
     for j in range(first, stop):

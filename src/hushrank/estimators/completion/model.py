@@ -1,13 +1,14 @@
-"""What matrix completion releases, and what a user makes of it: item parameters, and predictions from own ratings."""
+"""What matrix completion releases, and what a user makes of it: item parameters, and predictions from one's ratings."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.ratings.reading import UserBlock
+from hushrank.data.ratings.grouping import UserBlock
 from hushrank.estimators.completion.fold_in import fold_in_users
-from hushrank.estimators.completion.user_sums import Regression
+from hushrank.estimators.completion.rating_kernels import RatingArrays
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread
 
@@ -19,7 +20,7 @@ class CompletionModel:
     """The released model, in units where ratings lie in [-1, 1].
 
     A user's prediction for item j is base_j + w_j . z with w_j = (features_j, factors_j) and z the solution of
-    (W_o^T W_o + unobserved W^T W + ridge I) z = W_o^T (y_o - base_o) for the own ratings y_o.
+    (W_o^T W_o + unobserved W^T W + ridge I) z = W_o^T (y_o - base_o) for this user's ratings y_o.
 
     Attributes
     ----------
@@ -47,11 +48,6 @@ class CompletionModel:
         """All columns."""
         return np.hstack([self.features, self.factors])
 
-    @property
-    def regression(self) -> Regression:
-        """What a user solves, where nothing unobserved counts."""
-        return Regression(self.base, self.W, self.ridge)
-
     def check_start(self, rank: int, owner: str) -> None:
         """Refuse a model that a method of this rank cannot start from."""
         if self.factors.shape[1] not in (0, rank):
@@ -63,7 +59,7 @@ class CompletionModel:
         with one_blas_thread():
             prior = self.unobserved * (W.T @ W) + self.ridge * np.eye(W.shape[1])
         Z = np.zeros((len(block), W.shape[1]))
-        fold_in_users(block.indptr, block.items, block.values, self.base, W, prior, Z)
+        fold_in_users(RatingArrays(block.indptr, block.items, block.values), self.base, W, prior, Z)
         return Z
 
     def at(self, items: NDArray[np.int64]) -> "CompletionModel":
@@ -78,3 +74,10 @@ class CompletionModel:
         with one_blas_thread():
             predicted: FloatArray = self.base + coefficients @ self.W.T
         return predicted
+
+
+class FactorLearner(Protocol):
+    """Learns item factors for a model that has everything else."""
+
+    def __call__(self, model: CompletionModel, share: float) -> FloatArray:
+        """Factors of shape (n_items, rank), for at most this share of the budget; `model` has none yet."""

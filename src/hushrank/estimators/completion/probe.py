@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hushrank.estimators.completion.item_means import COUNTS_SHARE
 from hushrank.estimators.completion.options import Spectral
-from hushrank.estimators.completion.spectral_matrix import FRACTION_SHARE, SQUARES_SHARE, norm_grid
+from hushrank.estimators.completion.recipes import ITEM_MEANS, MATRIX
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.vector import vector_lattice
@@ -52,7 +51,7 @@ def completion_probe(
 
 
 def _counts_probe(event: Gaussian, neighbors: Neighbors, n_items: int, to_ratings: ToRatings) -> NoiseProbe:
-    lattice = vector_lattice(1.0, _share(event, COUNTS_SHARE), neighbors, nonnegative=True)
+    lattice = vector_lattice(1.0, _share(event, ITEM_MEANS.counts_share), neighbors, nonnegative=True)
     # So many users that a noisy search finds their one rating, and that no count comes near zero: 1e-10 a fit.
     n_users = n_items * math.ceil(max(240.0 / n_items, 45.0) * event.noise_multiplier)
 
@@ -65,14 +64,14 @@ def _counts_probe(event: Gaussian, neighbors: Neighbors, n_items: int, to_rating
 
 
 def _squares_probe(event: Gaussian, n_items: int, to_ratings: ToRatings) -> NoiseProbe:
-    grid = norm_grid(n_items)
+    grid = MATRIX.norm_grid(n_items)
     norm = float(grid[np.searchsorted(grid, _NORM)])
     value = 0.999 * norm / math.sqrt(2)  # the noisy search finds this point of the grid
     n_users = 4 * n_items * _users_of_a_sign(event.noise_multiplier, n_items)
     # Numbers in [0, 1] change by 1 at most, under either relation.
     squares, fraction = (
         vector_lattice(1.0, _share(event, share), Neighbors.ADD_REMOVE).scale
-        for share in (SQUARES_SHARE, FRACTION_SHARE)
+        for share in (MATRIX.squares_share, MATRIX.fraction_share)
     )
     relative = math.hypot(squares * 2 * (norm / value) ** 2, fraction * n_items / 2) / n_users
 

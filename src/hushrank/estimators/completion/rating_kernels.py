@@ -7,15 +7,80 @@ covariance. Every contribution is bounded by `hushrank.linalg.scatter` before it
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.ridge import invert_factorized, ridge_solution
-from hushrank.linalg.scatter import IntegerArray, Positions, add_contribution, quantize_row, round_number
+from hushrank.linalg.scatter import (
+    Bound,
+    IntegerArray,
+    IntegerRows,
+    Positions,
+    add_contribution,
+    quantize_row,
+    round_number,
+)
 
-Values = NDArray[np.float32]
+Values = NDArray[np.floating[Any]]
+
+
+class RatingArrays(NamedTuple):
+    """Ratings of the users of a block, as in `UserBlock`; those of user i lie at indptr[i] : indptr[i + 1]."""
+
+    indptr: IntegerArray
+    items: Positions
+    values: Values
+
+
+class Regression(NamedTuple):
+    """What every user regresses this user's ratings on; public.
+
+    Attributes
+    ----------
+    base : ndarray of shape (n_items,)
+        Prediction without ratings.
+    W : ndarray of shape (n_items, k)
+        Columns, scaled so that their coefficients have variance 1.
+    ridge : float
+        Variance of the noise.
+    """
+
+    base: FloatArray
+    W: FloatArray
+    ridge: float
+
+
+class Weights(NamedTuple):
+    """Public weights of contributions: each item has its own, users have `user_weight` for their number of ratings."""
+
+    of_items: FloatArray
+    count_norm: float
+
+
+class Shortening(NamedTuple):
+    """How the factors that shortened contributions are added up, less `center`."""
+
+    bound: Bound
+    center: float
+
+
+class Workspace(NamedTuple):
+    """Scratch of one user's regression: W_o^T W_o, its Cholesky factor with the ridge, z, and e."""
+
+    A: FloatArray
+    L: FloatArray
+    z: FloatArray
+    e: FloatArray
+
+
+@compiled
+def new_workspace(indptr: IntegerArray, width: int) -> Workspace:
+    """A workspace for any user of a block, for regressions on `width` columns."""
+    A, L, z = np.empty((width, width)), np.empty((width, width)), np.empty(width)
+    return Workspace(A, L, z, np.empty(most_ratings(indptr)))
 
 
 @compiled
@@ -34,33 +99,36 @@ def user_weight(n_ratings: int, count_norm: float) -> float:
 
 
 @compiled
-def add_counts(indptr: IntegerArray, items: Positions, count_norm: float, limit: float, total: IntegerArray) -> None:
-    """Add every user's 0/1 vector of rated items, times its weight."""
+def add_counts(ratings: RatingArrays, bound: Bound, total: IntegerArray) -> None:
+    """Add every user's 0/1 vector of rated items, times the weight that keeps it within the bound."""
+    indptr, items = ratings.indptr, ratings.items
     for i in range(len(indptr) - 1):
         n = indptr[i + 1] - indptr[i]
-        scaled = user_weight(n, count_norm) * math.sqrt(limit) / count_norm
+        scaled = user_weight(n, bound.norm) * math.sqrt(bound.limit) / bound.norm
         integer = np.rint(scaled)
-        if n * integer * integer > limit:
+        if n * integer * integer > bound.limit:
             integer = np.trunc(scaled * (1 - 2.0**-50))
-        if n * integer * integer > limit:
+        if n * integer * integer > bound.limit:
             continue
         for j in items[indptr[i] : indptr[i + 1]]:
             total[j, 0] += np.int64(integer)
 
 
 @compiled
-def add_user_means(indptr: IntegerArray, values: Values, limit: float, lowest: float, total: IntegerArray) -> None:
-    """Add every user's mean value, which lies in [-1, 1]."""
+def add_user_means(ratings: RatingArrays, bound: Bound, total: IntegerArray) -> None:
+    """Add every user's mean value; values lie in [-1, 1]."""
+    indptr, values = ratings.indptr, ratings.values
     for i in range(len(indptr) - 1):
         n, s = indptr[i + 1] - indptr[i], 0.0
         for value in values[indptr[i] : indptr[i + 1]]:
             s += value
-        total[0] += round_number(s / max(n, 1), 1.0, limit, lowest)
+        total[0] += round_number(s / max(n, 1), bound)
 
 
 @compiled
-def squared_norms(indptr: IntegerArray, values: Values) -> FloatArray:
+def squared_norms(ratings: RatingArrays) -> FloatArray:
     """Sum of squares of every user's values."""
+    indptr, values = ratings.indptr, ratings.values
     squares = np.zeros(len(indptr) - 1)
     for i in range(len(indptr) - 1):
         for value in values[indptr[i] : indptr[i + 1]]:
@@ -69,17 +137,16 @@ def squared_norms(indptr: IntegerArray, values: Values) -> FloatArray:
 
 
 @compiled
-def add_numbers(
-    numbers: FloatArray, center: float, norm_bound: float, limit: float, lowest: float, total: IntegerArray
-) -> None:
-    """Add one number a user, less `center`."""
+def add_numbers(numbers: FloatArray, center: float, bound: Bound, total: IntegerArray) -> None:
+    """Add one number for each user, less `center`."""
     for number in numbers:
-        total[0] += round_number(number - center, norm_bound, limit, lowest)
+        total[0] += round_number(number - center, bound)
 
 
 @compiled
-def residuals(items: Positions, values: Values, base: FloatArray, W: FloatArray, z: FloatArray, e: FloatArray) -> None:
+def find_residuals(items: Positions, values: Values, model: Regression, z: FloatArray, e: FloatArray) -> None:
     """Fill e with values - base - W z at the items."""
+    base, W = model.base, model.W
     for i in range(len(items)):
         fitted = base[items[i]]
         for a in range(W.shape[1]):
@@ -88,212 +155,123 @@ def residuals(items: Positions, values: Values, base: FloatArray, W: FloatArray,
 
 
 @compiled
-def solve_user(
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    ridge: float,
-    A: FloatArray,
-    L: FloatArray,
-    z: FloatArray,
-    e: FloatArray,
-) -> bool:
-    """Fill A, L and z by `ridge_solution` for the residuals of one user, and e with what is left of them."""
-    z[:] = 0.0
-    residuals(items, values, base, W, z, e)
-    solved = ridge_solution(W, items, e, ridge, A, L, z)
-    residuals(items, values, base, W, z, e)
+def solve_user(ratings: RatingArrays, i: int, model: Regression, work: Workspace) -> bool:
+    """Fill the workspace for user i: A, L and z by `ridge_solution`, and e with what is left of the residuals."""
+    own = slice(ratings.indptr[i], ratings.indptr[i + 1])
+    items, values = ratings.items[own], ratings.values[own]
+    work.z[:] = 0.0
+    find_residuals(items, values, model, work.z, work.e)
+    solved = ridge_solution(model.W, items, work.e, model.ridge, work.A, work.L, work.z)
+    find_residuals(items, values, model, work.z, work.e)
     return solved
 
 
 @compiled
 def add_residuals(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    ridge: float,
-    shape: FloatArray,
-    count_norm: float,
-    bounds: FloatArray,
+    ratings: RatingArrays,
+    model: Regression,
+    weights: Weights,
+    bound: Bound,
+    shortening: Shortening,
     total: IntegerArray,
-    clipped: IntegerArray,
+    shortened: IntegerArray,
 ) -> None:
-    """Add every user's vector of residuals e_j shape_j, times its weight, and the factors that shortened them.
-
-    bounds = (norm bound, limit, lowest) of the vector, then of the factor, and the center of the factor.
-    """
-    k, most = W.shape[1], most_ratings(indptr)
-    A, L, z, e, G = np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(most), np.empty((most, 1))
+    """Add every user's vector of residuals e_j, times the weights, and the factors that shortened them."""
+    indptr, work = ratings.indptr, new_workspace(ratings.indptr, model.W.shape[1])
+    G = np.empty((len(work.e), 1))
     for i in range(len(indptr) - 1):
-        own = items[indptr[i] : indptr[i + 1]]
-        solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e)
-        weight = user_weight(len(own), count_norm)
+        own = ratings.items[indptr[i] : indptr[i + 1]]
+        solve_user(ratings, i, model, work)
+        weight = user_weight(len(own), weights.count_norm)
         for t in range(len(own)):
-            G[t, 0] = weight * e[t] * shape[own[t]]
-        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], bounds[2], total)
-        clipped[0] += round_number(factor - bounds[6], bounds[3], bounds[4], bounds[5])
-
-
-@compiled
-def add_moments(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    ridge: float,
-    norm_bound: float,
-    limit: float,
-    lowest: float,
-    total: IntegerArray,
-) -> None:
-    """Add every user's (z_a^2, |e|^2 / (ridge n), 1 - P_aa, 1 - freedom / n), of length 2 k + 2, nonnegative.
-
-    Each variance should be multiplied by the ratio of the sums in the first half to those in the second: z_a^2 and
-    |e|^2 have these means where the model holds. A user without ratings adds zeros.
-    """
-    k, most = W.shape[1], most_ratings(indptr)
-    A, L, P = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
-    z, e, column = np.empty(k), np.empty(most), np.empty(k)
-    G, row = np.empty((1, 2 * k + 2)), np.zeros(1, np.int32)
-    for i in range(len(indptr) - 1):
-        own = items[indptr[i] : indptr[i + 1]]
-        if not solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e):
-            continue
-        invert_factorized(L, column, P)
-        n, squares, freedom = max(len(own), 1), 0.0, float(k)
-        for t in range(len(own)):
-            squares += e[t] * e[t]
-        for a in range(k):
-            G[0, a] = z[a] * z[a]
-            G[0, k + 1 + a] = max(1.0 - ridge * P[a, a], 0.0)
-            freedom -= ridge * P[a, a]
-        G[0, k] = max(squares / (ridge * n), 0.0)
-        G[0, 2 * k + 1] = max(len(own) - freedom, 0.0) / n
-        add_contribution(G, 1, row, norm_bound, limit, lowest, total)
-
-
-@compiled
-def add_noise_levels(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    ridge: float,
-    n_expected: float,
-    norm_bound: float,
-    limit: float,
-    lowest: float,
-    total: IntegerArray,
-) -> None:
-    """Add every user's (|e|^2 / ridge, n - freedom) / n_expected, nonnegative: the ratio of the sums corrects `ridge`.
-
-    E |e|^2 = ridge (n - freedom) where the model holds, with n - freedom = n - k + tr P.
-    """
-    k, most = W.shape[1], most_ratings(indptr)
-    A, L, P = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
-    z, e, column = np.empty(k), np.empty(most), np.empty(k)
-    G, row = np.empty((1, 2)), np.zeros(1, np.int32)
-    for i in range(len(indptr) - 1):
-        own = items[indptr[i] : indptr[i + 1]]
-        if not solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e):
-            continue
-        invert_factorized(L, column, P)
-        squares, free = 0.0, float(len(own) - k)
-        for t in range(len(own)):
-            squares += e[t] * e[t]
-        for a in range(k):
-            free += ridge * P[a, a]
-        G[0, 0] = max(squares / (ridge * n_expected), 0.0)
-        G[0, 1] = max(free, 0.0) / n_expected
-        add_contribution(G, 1, row, norm_bound, limit, lowest, total)
+            G[t, 0] = weight * work.e[t] * weights.of_items[own[t]]
+        factor = add_contribution(G, len(own), own, bound, total)
+        shortened[0] += round_number(factor - shortening.center, shortening.bound)
 
 
 @compiled
 def add_gradients(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    n_fixed: int,
+    ratings: RatingArrays,
+    model: Regression,
+    first_column: int,
     has_base: bool,
-    ridge: float,
-    shape: FloatArray,
-    count_norm: float,
-    bounds: FloatArray,
+    weights: Weights,
+    bound: Bound,
+    shortening: Shortening,
     total: IntegerArray,
-    clipped: IntegerArray,
+    shortened: IntegerArray,
 ) -> None:
-    """Add every user's step of the EM algorithm for the columns of W from `n_fixed` on, and, if asked, for the base.
+    """Add every user's part of an EM step for the columns of W from `first_column` on and, if asked, for the base.
 
-    The step for column a of item j is e_j z_a - (W P)_ja; for the base it is e_j, in column 0 of the total. All of it
-    is multiplied by shape_j and by the weight of the user. bounds as in `add_residuals`.
+    The part for column a of item j is e_j z_a - (W P)_ja; for the base it is e_j, in column 0 of the total. All of it
+    is multiplied by the weights of item and user. The factors that shortened the parts are added beside.
     """
-    k, most, first = W.shape[1], most_ratings(indptr), int(has_base)
-    A, L, P = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
-    z, e, column = np.empty(k), np.empty(most), np.empty(k)
-    G = np.empty((most, first + k - n_fixed))
+    indptr, W, work = ratings.indptr, model.W, new_workspace(ratings.indptr, model.W.shape[1])
+    k, first = W.shape[1], int(has_base)
+    P, column = np.empty((k, k)), np.empty(k)
+    G = np.empty((len(work.e), first + k - first_column))
     for i in range(len(indptr) - 1):
-        own = items[indptr[i] : indptr[i + 1]]
-        if not solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e):
-            clipped[0] += round_number(1.0 - bounds[6], bounds[3], bounds[4], bounds[5])
+        own = ratings.items[indptr[i] : indptr[i + 1]]
+        if not solve_user(ratings, i, model, work):
+            shortened[0] += round_number(1.0 - shortening.center, shortening.bound)
             continue
-        invert_factorized(L, column, P)
-        weight = user_weight(len(own), count_norm)
+        invert_factorized(work.L, column, P)
+        weight = user_weight(len(own), weights.count_norm)
         for t in range(len(own)):
             j = own[t]
-            scale = weight * shape[j]
+            scale = weight * weights.of_items[j]
             if has_base:
-                G[t, 0] = e[t] * scale
-            for a in range(n_fixed, k):
+                G[t, 0] = work.e[t] * scale
+            for a in range(first_column, k):
                 spread = 0.0
                 for b in range(k):
                     spread += W[j, b] * P[b, a]
-                G[t, first + a - n_fixed] = (e[t] * z[a] - ridge * spread) * scale
-        factor = add_contribution(G, len(own), own, bounds[0], bounds[1], bounds[2], total)
-        clipped[0] += round_number(factor - bounds[6], bounds[3], bounds[4], bounds[5])
+                G[t, first + a - first_column] = (work.e[t] * work.z[a] - model.ridge * spread) * scale
+        factor = add_contribution(G, len(own), own, bound, total)
+        shortened[0] += round_number(factor - shortening.center, shortening.bound)
+
+
+class RowsOfItems(NamedTuple):
+    """Which rows of users enter a second moment: x_j = (e_j + shift) scales_j of the items with a position.
+
+    Attributes
+    ----------
+    shift : float
+    scales : ndarray of shape (n_items,)
+    positions : ndarray of shape (n_items,)
+        Row of the matrix for each item, rising, or -1.
+    is_stretched : bool
+        Whether every row is scaled to the norm of the bound, or only longer ones are shortened.
+    """
+
+    shift: float
+    scales: FloatArray
+    positions: Positions
+    is_stretched: bool
 
 
 @compiled
-def quantize_rows_of_users(
-    indptr: IntegerArray,
-    items: Positions,
-    values: Values,
-    base: FloatArray,
-    W: FloatArray,
-    ridge: float,
-    shift: float,
-    shape: FloatArray,
-    positions: Positions,
-    bounds: FloatArray,
-    starts: IntegerArray,
-    columns: Positions,
-    integers: IntegerArray,
-) -> None:
-    """Fill `columns` and `integers` with every user's row x_j = (e_j + shift) shape_j of items with positions >= 0.
-
-    bounds = (norm bound, limit, whether rows are stretched to the norm bound). Row i lies at starts[i] : starts[i + 1].
-    """
-    k, most = W.shape[1], most_ratings(indptr)
-    A, L, z, e, x = np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(most), np.empty(most)
-    for i in range(len(indptr) - 1):
-        own = items[indptr[i] : indptr[i + 1]]
-        solve_user(own, values[indptr[i] : indptr[i + 1]], base, W, ridge, A, L, z, e)
+def quantize_rows(ratings: RatingArrays, model: Regression, wanted: RowsOfItems, bound: Bound) -> IntegerRows:
+    """Every user's row as integers within the bound."""
+    indptr, n_users = ratings.indptr, len(ratings.indptr) - 1
+    work = new_workspace(indptr, model.W.shape[1])
+    x, starts = np.empty(len(work.e)), np.zeros(n_users + 1, np.int64)
+    columns, integers = np.empty(len(ratings.items), np.int32), np.empty(len(ratings.items), np.int64)
+    for i in range(n_users):
+        own = ratings.items[indptr[i] : indptr[i + 1]]
+        solve_user(ratings, i, model, work)
         n, start, squared = 0, starts[i], 0.0
         for t in range(len(own)):
-            if positions[own[t]] >= 0:
-                x[n] = (e[t] + shift) * shape[own[t]]
-                columns[start + n] = positions[own[t]]
+            position = wanted.positions[own[t]]
+            if position >= 0:
+                x[n] = (work.e[t] + wanted.shift) * wanted.scales[own[t]]
+                columns[start + n] = position
                 squared += x[n] * x[n]
                 n += 1
-        if bounds[2] > 0.0 and 0.0 < squared < math.inf:
-            stretch = bounds[0] / math.sqrt(squared)
+        if wanted.is_stretched and 0.0 < squared < math.inf:
+            stretch = bound.norm / math.sqrt(squared)
             for t in range(n):
                 x[t] *= stretch
-        quantize_row(x, n, bounds[0], bounds[1], integers[start : start + n])
+        quantize_row(x, n, bound, integers[start : start + n])
         starts[i + 1] = start + n
+    return IntegerRows(starts, columns, integers)

@@ -57,8 +57,8 @@ class ItemMeansRecipe:
         The quantile: users with more ratings are weighted down to the influence of a user at it.
     least_count : float
         Lowest count of an item, in deviations of its noise.
-    shape_power : float
-        Contributions are shaped by counts^-shape_power: rare items get less noise, popular ones more.
+    weight_power : float
+        Contributions to an item are weighted by counts^-weight_power: rare items get less noise, popular ones more.
     clip : float
         Bound on a user's residuals, in units of the norm to expect.
     least_kept : float
@@ -76,7 +76,7 @@ class ItemMeansRecipe:
     grid_points: int = 128
     low_quantile: float = 0.25
     least_count: float = 0.5
-    shape_power: float = 0.25
+    weight_power: float = 0.25
     clip: float = 0.7
     least_kept: float = 0.2
     center_variance: float = 0.09

@@ -1,0 +1,114 @@
+"""A model of ratings but for its factors: item means and users' slopes, their variances, and a check at the end.
+
+Releases   1 who rates what and item means (`item_means`), 2 variances by empirical Bayes, 3 leave-one-out errors of a
+           few variants of the model.
+Adaptive   which variant is taken depends on released values only.
+Recipe     `recipes.RATINGS`.
+Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 3 and 6.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.estimators.completion.item_means import Census, release_census, release_means, user_columns
+from hushrank.estimators.completion.leave_one_out import Variants
+from hushrank.estimators.completion.model import CompletionModel, FactorLearner
+from hushrank.estimators.completion.rating_kernels import Regression
+from hushrank.estimators.completion.recipes import RATINGS, Prior
+from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.estimators.completion.user_sums import sum_error_differences, sum_moments
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingState:
+    """Where a fit has got to."""
+
+    census: Census
+    prior: Prior
+    means: FloatArray
+    factors: FloatArray
+
+    @property
+    def features(self) -> FloatArray:
+        """Columns for the users' offsets and slopes."""
+        return user_columns(self.means, self.census, self.prior)
+
+    @property
+    def base(self) -> FloatArray:
+        """Predictions without ratings."""
+        return np.asarray(self.census.center + self.means)
+
+    @property
+    def regression(self) -> Regression:
+        """What every user regresses on."""
+        return Regression(self.base, np.hstack([self.features, self.factors]), self.prior.noise)
+
+
+def learn_ratings_around(releases: RatingReleases, learn_factors: FactorLearner) -> CompletionModel:
+    """Means, slopes, variances and the final check, around factors that are learned in whatever way."""
+    census, prior = release_census(releases), Prior()
+    means = release_means(releases, census, prior, RATINGS.means_share, RATINGS.mean_rounds)
+    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)))
+    state = estimate_variances(releases, state)
+    model = CompletionModel(state.base, state.features, state.factors, state.prior.noise, census.counts)
+    factors = learn_factors(model, releases.left - RATINGS.check_share - RATINGS.moments_share)
+    state = estimate_variances(releases, replace(state, factors=factors))
+    return choose_variant(releases, state)
+
+
+def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingState:
+    """One step of empirical Bayes for the variance of the noise and of every coefficient.
+
+    Each variance is multiplied by a ratio of noisy sums, to a power below 1 where the noise is large.
+    """
+    model, prior, n_people = state.regression, state.prior, releases.n_people
+    k = model.W.shape[1]
+    lattice = releases.vector_lattice(RATINGS.moment_norm * math.sqrt(k + 1), RATINGS.moments_share, nonnegative=True)
+    sums = releases.release(releases.total(sum_moments, (model, lattice)), lattice)
+    found = np.maximum(sums[: k + 1], 0.0)
+    expected = np.clip(sums[k + 1 :], RATINGS.least_moment * n_people, n_people)
+    trust = expected**2 / (expected**2 + lattice.scale**2 / RATINGS.moment_trust)
+    ratios = np.clip(found / expected, *RATINGS.ratios) ** trust
+    factors = np.clip(ratios[:k], *RATINGS.coefficient_ratios)
+    prior = replace(
+        prior,
+        noise=prior.noise * float(np.clip(ratios[k], *RATINGS.noise_ratios)),
+        offset=prior.offset * float(factors[0]),
+        slope=prior.slope * float(factors[1]),
+        popularity=prior.popularity * float(factors[2]),
+    )
+    return replace(state, prior=prior, factors=state.factors * np.sqrt(factors[3:]))
+
+
+def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionModel:
+    """The model, or a variant of it whose leave-one-out error is clearly lower, with all that is left of the budget."""
+    features, factors, noise = state.features, state.factors, state.prior.noise
+    f, r = features.shape[1], factors.shape[1]
+    variants = make_variants(f, r, noise)
+    n_others = len(variants.widths) - 1
+    lattice = releases.vector_lattice(RATINGS.check_norm * noise * math.sqrt(n_others))
+    sums = releases.release(releases.total(sum_error_differences, (state.regression, variants, lattice)), lattice)
+    best = int(np.argmin(sums))
+    chosen = best + 1 if sums[best] < -RATINGS.check_deviations * lattice.scale else 0
+    scales = np.where(np.arange(f + r) < variants.widths[chosen], variants.scales[chosen], 0.0)
+    ridge = float(variants.ridges[chosen])
+    return CompletionModel(state.base, features * scales[:f], factors * scales[f:], ridge, state.census.counts)
+
+
+def make_variants(n_features: int, n_factors: int, noise: float) -> Variants:
+    """The model itself first; other ridges; the offset alone with three ridges; fewer or differently scaled factors."""
+    whole = n_features + n_factors
+    ones = np.ones(whole)
+    listed = [(width, ones, ridge * noise) for width in (whole, 1) for ridge in RATINGS.variant_ridges]
+    if n_factors:
+        listed.append((n_features, ones, noise))
+        for scale in RATINGS.variant_scales:
+            scales = np.concatenate([np.ones(n_features), np.full(n_factors, math.sqrt(scale))])
+            listed.append((whole, scales, noise))
+    widths, all_scales, ridges = zip(*listed, strict=True)
+    return Variants(np.array(widths, np.int64), np.array(all_scales), np.array(ridges))

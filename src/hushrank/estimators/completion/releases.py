@@ -1,0 +1,35 @@
+"""Releases of one fit to ratings: shares of one budget, for sums over users about a public catalogue."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hushrank.privacy.adaptive import AdaptiveReleases
+from hushrank.privacy.events import Gaussian
+from hushrank.privacy.guarantee import Neighbors
+from hushrank.privacy.noise.source import NoiseSource
+
+
+class RatingReleases(AdaptiveReleases):
+    """`AdaptiveReleases` whose people are users, and the size of the catalogue.
+
+    Parameters
+    ----------
+    event, neighbors, n_max, noise, total, n_people
+        As of `AdaptiveReleases`.
+    n_items : int
+        Items of the catalogue.
+    """
+
+    def __init__(
+        self,
+        event: Gaussian,
+        neighbors: Neighbors,
+        n_max: int,
+        noise: NoiseSource,
+        total: Callable[..., Any],
+        *,
+        n_people: int | None,
+        n_items: int,
+    ) -> None:
+        super().__init__(event, neighbors, n_max, noise, total, n_people=n_people)
+        self.n_items = n_items

@@ -1,0 +1,91 @@
+"""The examples run as they stand: each in a process of its own, with warnings as errors and without leaving files."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushrank.checks.suite import CHECKS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(script, folder):
+    """What the script prints; it must end well, say nothing on stderr and leave nothing behind."""
+    environment = {**os.environ, "PYTHONWARNINGS": "error", "TMPDIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(folder.iterdir()) == []
+    return done.stdout
+
+
+def numbers(pattern, text):
+    """The groups of the first match, as numbers."""
+    return [float(group) for group in re.search(pattern, text).groups()]
+
+
+def pca_with_a_plan(shown):
+    before, after = shown.split("the fit\n")
+    assert "symmetric Gaussian noise" in before and "variance a direction needs to show: 76.9" in before
+    assert "guarantee as planned: True" in after and "delta 1e-06, one row is hidden" in after
+    (captured,) = numbers(r"captured: ([\d.]+)%", after)
+    assert 85 < captured < 99.9
+
+
+def covariance_with_a_ledger(shown):
+    (error,) = numbers(r"largest error of an entry ([\d.]+)", shown)
+    assert 0 < error < 0.02
+    assert "spent 1, left 0.5\nsecond fit: budget exceeded: asked for epsilon = 1, left 0.5.\n" in shown
+    assert "learned nothing: True, left 0.5\nthird fit: epsilon 0.5, left 0\n" in shown
+    assert shown.endswith("history:\n  0 created\n  1 PrivateCovariance\n  2 PrivateCovariance\n")
+
+
+def recommender(shown):
+    assert "private for one user: epsilon 5.000, delta 1e-06" in shown
+    error, single = numbers(r"error of held-out ratings: ([\d.]+), of the best single number for all ([\d.]+)", shown)
+    assert 0.5 < error < 0.9 * single
+    top = re.findall(r"item (\d+): predicted rating ([\d.]+)", shown)
+    scores = [float(score) for _, score in top]
+    assert len(top) == 3 and scores == sorted(scores, reverse=True) and {"7", "12", "30"}.isdisjoint(dict(top))
+    assert shown.endswith("the same after loading: True\n")
+
+
+def what_epsilon_buys(shown):
+    lines = re.findall(r"^epsilon = \S+ +([\d.]+) +([\d.]+) +([\d.]+)$", shown, re.MULTILINE)
+    pure, gaussian = np.array(lines, float).reshape(2, 4, 3)
+    assert (gaussian < pure).all()
+    for table in (pure, gaussian):  # less is needed with more budget and with more rows
+        assert (np.diff(table, axis=0) < 0).all() and (np.diff(table, axis=1) < 0).all()
+    errors = np.array(re.findall(r"from ([\d.]+) for kind data to ([\d.]+) for hard ones", shown), float)
+    assert errors.shape == (4, 2) and (np.diff(errors, axis=0) < 0).all() and (errors[:, 0] < errors[:, 1]).all()
+
+
+def own_estimator(shown):
+    assert f"passed all {len(CHECKS)} checks" in shown and "check_noise_has_its_planned_scale" in shown
+    counts = numbers(r"with noise: (-?\d+) (-?\d+) (-?\d+)\n", shown)
+    assert np.abs(np.array(counts) - [360, 480, 160]).max() < 120  # 1000 people, and noise of a few
+
+
+SHOWS = {
+    f"{check.__name__}.py": check
+    for check in (pca_with_a_plan, covariance_with_a_ledger, recommender, what_epsilon_buys, own_estimator)
+}
+
+
+@pytest.mark.parametrize("script", SHOWS)
+def test_an_example_shows_what_it_says(script, tmp_path):
+    SHOWS[script](run(script, tmp_path))
+
+
+def test_every_example_is_run_and_listed_and_says_what_one_learns():
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    assert scripts == set(SHOWS)
+    assert set(re.findall(r"^\| \[(\w+\.py)\]\(\1\) \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE)) == scripts
+    assert all("\nYou learn: " in ast.get_docstring(ast.parse((EXAMPLES / name).read_text())) for name in scripts)
