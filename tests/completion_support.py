@@ -9,7 +9,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ import scipy.sparse
 
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
+from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.privacy import adaptive
 from hushrank.privacy.accountant import squared_mu
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
@@ -26,7 +26,6 @@ from hushrank.privacy.mechanisms.quantile import rank_scale
 from hushrank.privacy.noise.source import NoiseSource
 
 N_MAX = 2**26
-MODULES = ("user_releases", "als", "factored_gradient")
 MECHANISMS = ("vector", "hollow", "symmetric", "symmetric_stack", "quantile", "counts")
 RELATIONS = ("replace", "add_remove")
 
@@ -93,7 +92,8 @@ def make_releases(people, n_items, *, epsilon=1.0, neighbors="replace", n_users=
     budget = _budget(epsilon, neighbors)
     public_users = (n_users or rows.n_users) if neighbors == "replace" else None
     total = partial(LocalEngine(threads=1).total, rows)
-    return UserReleases(calibrate(budget), budget.neighbors, N_MAX, NoiseSource(seed), total, n_items, public_users)
+    terms = (calibrate(budget), budget.neighbors, N_MAX, NoiseSource(seed), total)
+    return RatingReleases(*terms, n_people=public_users, n_items=n_items)
 
 
 # Replay
@@ -120,13 +120,10 @@ class Replay:
     def __init__(self, monkeypatch, distortion=0.0, seed=0):
         self.made, self._script = [], None
         self._distortion, self._rng = distortion, np.random.default_rng(seed)
-        for name in MODULES:
-            module = import_module(f"hushrank.estimators.{name}")
-            for mechanism in MECHANISMS:
-                function = f"release_{mechanism}"
-                if hasattr(module, function):
-                    stand_in = partial(self._release, mechanism, getattr(module, function))
-                    monkeypatch.setattr(module, function, stand_in)
+        for mechanism in MECHANISMS:  # all releases pass through this one module
+            function = f"release_{mechanism}"
+            stand_in = partial(self._release, mechanism, getattr(adaptive, function))
+            monkeypatch.setattr(adaptive, function, stand_in)
 
     def run(self, learn, people, n_items, script=None, **terms):
         """Releases of one fit."""

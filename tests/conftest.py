@@ -1,7 +1,17 @@
-"""Which examples property tests see: the same ones in every run of `make test`, new ones in every `make audit`."""
+"""What holds for all tests: where they write, and which examples property tests see."""
+
+import os
+import shutil
 
 from hypothesis import settings
 
+# The same examples in every run of `make test`, new ones in every `make audit`.
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile("fixed")
+
+# Tests write files by the ten thousand and ledgers sync each charge: on a disk that is most of their time. What is
+# left behind by a process that was killed is the same in memory.
+MEMORY, ROOM_BYTES = "/dev/shm", 2**31
+if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)  # where `tmp_path` is

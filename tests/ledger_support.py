@@ -42,7 +42,8 @@ def postgres_server():
         if os.environ.get("HUSHRANK_REQUIRE_POSTGRES") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
-    folder = tempfile.mkdtemp(prefix="hushrank-")  # short: the path of a socket has at most 107 characters
+    # Not `tmp_path`: the path of a socket has at most 107 characters.
+    folder = tempfile.mkdtemp(prefix="hushrank-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
     account = unprivileged()
     if account:
         os.chown(folder, account["user"], account["group"])
@@ -79,7 +80,7 @@ def wait_for(folder):
             time.sleep(0.05)
 
 
-# A database for every test would take the server thirty times as long: each one is a copy of 7 MB.
+# One for all tests: to make one is to copy 7 MB, to remove them all at the end took longer than the tests.
 DATABASE = "ledger"
 EMPTY_AGAIN = f"""
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -7,6 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from hushrank.estimators.completion.rating_kernels import RatingArrays
+
 N_ITEMS = 9
 
 
@@ -16,7 +18,7 @@ def ratings_of(users):
     items = np.concatenate([np.asarray(items, np.int32) for items, _ in users] or [np.empty(0, np.int32)])
     with np.errstate(over="ignore"):
         values = [np.asarray(values).astype(np.float32) for _, values in users]
-    return indptr, items, np.concatenate(values or [np.empty(0, np.float32)])
+    return RatingArrays(indptr, items, np.concatenate(values or [np.empty(0, np.float32)]))
 
 
 def items_of(user):

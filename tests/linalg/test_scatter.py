@@ -1,4 +1,4 @@
-"""Contributions of users: the bound holds for any floats, worst ones attain it, others are rounded to nearest."""
+"""Sparse contributions: the bound holds for any floats, worst ones attain it, others are rounded to nearest."""
 
 import math
 from fractions import Fraction
@@ -10,7 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hushrank.linalg.scatter import add_contribution, add_products_of_users, quantize_row, round_number
+from hushrank.linalg.scatter import (
+    Bound,
+    IntegerRows,
+    add_contribution,
+    add_row_products,
+    quantize_row,
+    round_number,
+)
 from support import four_squares
 from user_support import assert_rounded, exact_squares, shorten
 
@@ -31,7 +38,7 @@ def contribution_of(G, norm_bound, limit, n_rows=None, lowest=-math.inf):
     """The integers that are added to rows 0, 2, 4, ... of zeros, and the returned factor."""
     n = len(G) if n_rows is None else n_rows
     total = np.zeros((2 * len(G), G.shape[1]), np.int64)
-    factor = add_contribution(G, n, np.arange(0, 2 * n, 2, dtype=np.int32), norm_bound, float(limit), lowest, total)
+    factor = add_contribution(G, n, np.arange(0, 2 * n, 2, dtype=np.int32), Bound(norm_bound, float(limit), lowest), total)
     assert not total[1::2].any() and not total[2 * n :].any()
     return total[::2], factor
 
@@ -39,13 +46,13 @@ def contribution_of(G, norm_bound, limit, n_rows=None, lowest=-math.inf):
 def quantized(x, norm_bound, limit):
     """The integers of a row, and whether it is finite; entries beyond its length are left alone."""
     y = np.full(len(x) + 1, 77, np.int64)
-    is_finite = quantize_row(x, len(x), norm_bound, float(limit), y)
+    is_finite = quantize_row(x, len(x), Bound(norm_bound, float(limit)), y)
     assert y[-1] == 77
     return y[:-1], is_finite
 
 
 def rounded(x, norm_bound, limit, lowest=-math.inf):
-    return round_number(x, norm_bound, float(limit), lowest)
+    return round_number(x, Bound(norm_bound, float(limit), lowest))
 
 
 # The bound holds whatever the floats are.
@@ -155,7 +162,7 @@ def test_numbers_are_clipped_and_rounded(x, norm_bound, limit):
 @given(st.integers(-(2**20), 2**20), st.integers(0, 2**10))
 @settings(deadline=None)
 def test_nearest_is_decided_exactly_where_floats_are_exact(numerator, shift):
-    x = numerator / 2**12 + shift  # multiples of 2^-12 in units of a step of 1
+    x = numerator / 2**12 + shift  # multiples of 2^-12 in units of 1
     y = rounded(x, 2.0**20, 2**40)
     assert abs(Fraction(x) - int(y)) <= Fraction(1, 2)
 
@@ -169,7 +176,7 @@ def test_a_contribution_of_zeros_is_not_shortened():
 
 def test_contributions_are_added_to_what_is_there():
     total = np.array([[10, 20], [30, 40], [50, 60]])
-    factor = add_contribution(np.array([[0.3, -0.4]]), 1, np.array([2], np.int32), 0.5, 25.0, -math.inf, total)
+    factor = add_contribution(np.array([[0.3, -0.4]]), 1, np.array([2], np.int32), Bound(0.5, 25.0), total)
     assert total.tolist() == [[10, 20], [30, 40], [53, 56]] and factor == 1.0
 
 
@@ -182,18 +189,20 @@ def test_rows_beyond_the_number_are_not_read():
 # Products of rows.
 
 
+@pytest.mark.parametrize("offset", [0, 1])
 @given(st.integers(0, 6), st.integers(1, 8), st.integers(0, 2**32), st.lists(st.integers(0, 8), max_size=3))
 @settings(deadline=None)
-def test_products_fill_the_triangle_above_the_diagonal(n_rows, size, seed, cuts):
+def test_products_fill_the_triangle_with_or_without_the_diagonal(offset, n_rows, size, seed, cuts):
     rng = np.random.default_rng(seed)
     dense = rng.integers(-(2**24), 2**24, (n_rows, size)) * rng.integers(0, 2, (n_rows, size))
     stored = [np.flatnonzero((row != 0) | (rng.random(size) < 0.3)) for row in dense]  # zeros among them
     starts = np.cumsum([0, *map(len, stored)], dtype=np.int64)
     columns = np.concatenate([*stored, np.empty(0)]).astype(np.int32)
     integers = np.concatenate([*(row[own] for row, own in zip(dense, stored, strict=True)), np.empty(0)])
+    rows = IntegerRows(starts, columns, integers.astype(np.int64))
     total, edges = np.zeros((size, size), np.int64), [0, *sorted(min(cut, size) for cut in cuts), size]
     for first, stop in pairwise(edges):
         before = total.copy()
-        add_products_of_users(starts, columns, integers.astype(np.int64), first, stop, total)
+        add_row_products(rows, first, stop, offset, total)
         assert np.array_equal(np.delete(total, slice(first, stop), 0), np.delete(before, slice(first, stop), 0))
-    assert np.array_equal(total, np.triu(dense.T @ dense, 1))
+    assert np.array_equal(total, np.triu(dense.T @ dense, offset))

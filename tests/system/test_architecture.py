@@ -39,6 +39,13 @@ def test_every_path_on_the_page_exists(page):
     assert [path for path in sorted(paths) if not (ROOT / path).exists() and not (SOURCE / path).exists()] == []
 
 
+def test_every_class_on_the_page_exists():
+    named = set(re.findall(r"`([A-Z][a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)`", PAGE.read_text()))
+    sources = [*SOURCE.rglob("*.py"), ROOT / "tests" / "toys.py"]
+    defined = {name for path in sources for name in re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)}
+    assert len(named) >= 8 and named - defined == set()
+
+
 def test_a_path_that_moved_is_noticed():
     assert named_paths("`engine/gone.py`, `docs/privacy/<job>.md`, `plan`, `data/` and `a = 1 / 2`") == {
         "engine/gone.py",

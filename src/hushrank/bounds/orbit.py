@@ -13,7 +13,6 @@ Mangoubi, Wu, Kale, Thakurta, Vishnoi: Private Matrix Approximation and Geometry
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
 from hushrank.bounds.arguments import FloatArray, Numbers, check_falling, count_changed_rows
@@ -204,6 +203,8 @@ def _chernoff(half: float, surplus: float) -> float:
     """Root x >= N of x - N - N log(x/N) = surplus: Chernoff's tail exp(surplus - ...) of the bound A (1 - t)^-N."""
     if half == 0 or surplus <= 0:
         return half
+    from scipy.optimize import brentq  # slow to import, and a plan seldom needs it
+
     excess = surplus / half
     top = 1 + excess + math.sqrt(2 * excess)  # u - 1 - log u >= excess there
     return half * float(brentq(lambda u: u - 1 - math.log(u) - excess, 1.0, top, xtol=1e-14, rtol=1e-14))

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
 from hushrank.parameters import check_real
@@ -103,6 +102,7 @@ def crossing(excess: Callable[[float], float], failing: float, passing: float) -
 
     Brent's method, then steps of a few units in the last place toward `passing` until the test is passed.
     """
+    from scipy.optimize import brentq  # a third of a second to import, which pure releases need not wait for
 
     def bounded(x: float) -> float:
         return min(max(excess(x), -1e4), 1e4)
@@ -198,6 +198,8 @@ def zcdp_log_delta(epsilon: float, rho: float) -> float:
 
     def slope(alpha: float) -> float:
         return (2.0 * alpha - 1.0) * rho - epsilon + math.log1p(-1.0 / alpha)
+
+    from scipy.optimize import brentq  # as above
 
     low, high = 1.0 + 1e-9, (epsilon + 1.0) / rho + 2.0
     alpha = low if slope(low) >= 0.0 else float(brentq(slope, low, high, rtol=1e-10))

@@ -12,17 +12,17 @@ from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion import als
 from hushrank.estimators.completion.als import (
-    AlternatingLeastSquares,
     gram_norm,
     gram_sensitivity,
     learn_als,
     right_norm,
     right_sensitivity,
 )
-from hushrank.estimators.completion.gradient_kernels import scatter_normals
+from hushrank.estimators.completion.item_factors import scatter_normals
 from hushrank.estimators.completion.model import CompletionModel
+from hushrank.estimators.completion.options import AlternatingLeastSquares
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.source import NoiseSource
@@ -52,7 +52,8 @@ def exact_releases(people, n_items, *, neighbors="replace", event=None, seed=1, 
     )
     total = partial(LocalEngine(**engine).total, rows)
     event = Gaussian(1e-12) if event is None else event
-    return UserReleases(event, Neighbors(neighbors), N_MAX, NoiseSource(seed), total, n_items, len(people))
+    terms = (event, Neighbors(neighbors), N_MAX, NoiseSource(seed), total)
+    return RatingReleases(*terms, n_people=len(people), n_items=n_items)
 
 
 # Sensitivity
@@ -81,7 +82,7 @@ def test_no_user_of_implicit_feedback_moves_a_release_beyond_its_bound(monkeypat
 def test_a_bound_that_is_too_small_is_noticed(monkeypatch, planted):
     """Noise for half the norm, contributions bounded by all of it."""
     people, n_items = make_people(12, 9, seed=1), 9
-    prepare, norm = als._prepare_pass, getattr(als, planted)
+    prepare, norm = als._prepare_sweep, getattr(als, planted)
 
     def too_long(*terms):
         state = prepare(*terms)
@@ -89,10 +90,11 @@ def test_a_bound_that_is_too_small_is_noticed(monkeypatch, planted):
         if planted == "gram_norm":
             sweep = sweep._replace(gram_limit=4 * sweep.gram_limit, gram_bound=2 * sweep.gram_bound)
         else:
-            sweep = sweep._replace(right_limit=4 * sweep.right_limit, right_bound=2 * sweep.right_bound)
-        return als._Pass(sweep, state.gram, state.right, state.unobserved)
+            right = sweep.right._replace(norm=2 * sweep.right.norm, limit=4 * sweep.right.limit)
+            sweep = sweep._replace(right=right)
+        return als.SweepState(sweep, state.gram, state.right, state.unobserved)
 
-    monkeypatch.setattr(als, "_prepare_pass", too_long)
+    monkeypatch.setattr(als, "_prepare_sweep", too_long)
     monkeypatch.setattr(als, planted, lambda *terms: 0.5 * norm(*terms))
     learn = learner(n_items, sweeps=2, max_ratings=4, user_norm=0.1, residual_bound=0.1)
     with pytest.raises(AssertionError):
@@ -117,8 +119,8 @@ def test_a_worst_user_attains_the_bounds(neighbors):
     totals = []
     for items in (np.arange(k), np.arange(k, 2 * k)):
         releases = exact_releases([(items, np.ones(k))], n_items, neighbors=neighbors)
-        state = als._prepare_pass(releases, start, factors, options, 1.0)
-        totals.append(releases.total(als.ItemSums(), state))
+        state = als._prepare_sweep(releases, start, factors, options, 1.0)
+        totals.append(releases.total(als.NormalEquations(), state))
     is_replace = neighbors == "replace"
     gram = totals[0][0] - (totals[1][0] if is_replace else 0)
     size = np.linalg.norm(gram * state.gram.unit)
@@ -127,7 +129,7 @@ def test_a_worst_user_attains_the_bounds(neighbors):
     right = totals[0][1] * state.right.unit
     if is_replace:  # the factor and the residual both change sign, and so the same sum: any sign is a full norm
         right = 2 * right
-        assert np.array_equal(opposed.total(als.ItemSums(), state)[1], totals[0][1])
+        assert np.array_equal(opposed.total(als.NormalEquations(), state)[1], totals[0][1])
     expected = right_sensitivity(k, 0.05, 0.5 * math.sqrt(0.01), Neighbors(neighbors))
     assert np.linalg.norm(right) == pytest.approx(expected, rel=1e-4)
 
@@ -364,7 +366,7 @@ def test_a_rank_that_does_not_fit_is_refused_before_anything_is_released(rank):
     releases = make_releases(make_people(5, 5, seed=1), 5)
     with pytest.raises(InvalidParameter, match=r"^rank of AlternatingLeastSquares must be between 1 and .* 5; got"):
         learner(5, rank=rank)(releases)
-    assert releases.left == 1.0 and not releases.noise.executed
+    assert releases.left == 1.0 and not releases.executed
 
 
 def test_a_start_with_another_number_of_factors_is_refused():
@@ -372,4 +374,4 @@ def test_a_start_with_another_number_of_factors_is_refused():
     releases = make_releases(make_people(5, 5, seed=1), 5)
     with pytest.raises(InvalidParameter, match=r"^start of AlternatingLeastSquares must be a model without factors or"):
         learn_als(releases, 2, start, AlternatingLeastSquares())
-    assert releases.left == 1.0 and not releases.noise.executed
+    assert releases.left == 1.0 and not releases.executed

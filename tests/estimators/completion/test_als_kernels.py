@@ -16,7 +16,8 @@ from hushrank.estimators.completion.als_kernels import (
     solve_users,
     weigh_ratings,
 )
-from hushrank.estimators.completion.item_products import fits_quartic, to_integer
+from hushrank.estimators.completion.item_products import UserFactors, fits_quartic, to_integer
+from hushrank.linalg.scatter import Bound
 from support import four_squares
 from user_support import exact_squares, random_users, ratings_of, regress
 
@@ -43,20 +44,18 @@ def make_sweep(n_items=30, rank=3, n_features=1, seed=0, **changes):
         residual_bound=bound,
         gram_bound=k**0.25 * norm,
         gram_limit=LIMIT,
-        right_bound=math.sqrt(k) * bound * norm,
-        right_limit=float(RIGHT_LIMIT),
-        right_lowest=-math.inf,
+        right=Bound(math.sqrt(k) * bound * norm, float(RIGHT_LIMIT)),
     )
     return public._replace(**changes)
 
 
 def contribute(users, sweep):
     """What users make of a block: ratings, factors, scales, rounding, sums for the right side, number shortened."""
-    indptr, items, values = ratings_of(users)
-    U, scales = np.full((len(users), sweep.rank), np.nan), np.full(len(items), np.nan)
+    ratings = ratings_of(users)
+    U, scales = np.full((len(users), sweep.rank), np.nan), np.full(len(ratings.items), np.nan)
     is_rounded, right = np.zeros(len(users), np.bool_), np.zeros((len(sweep.base), sweep.rank), np.int64)
-    shortened = solve_users(indptr, items, values, sweep, U, scales, is_rounded, right)
-    return (indptr, items, values), U, scales, is_rounded, right, shortened
+    shortened = solve_users(ratings, sweep, UserFactors(U, scales, is_rounded), right)
+    return ratings, U, scales, is_rounded, right, shortened
 
 
 def integer_vectors(u, scales, is_rounded):
@@ -228,16 +227,16 @@ def test_contributions_are_those_of_numpy(n_features, rank):
     users = [user for user in random_users(rng, 25, 30) if len(user[0])]
     (indptr, items, _), U, scales, is_rounded, right, shortened = contribute(users, sweep)
     expected_right, lengths = np.zeros((30, rank)), 0
-    step, right_step = sweep.gram_bound**2 / LIMIT, sweep.right_bound / math.sqrt(RIGHT_LIMIT)
+    unit, right_unit = sweep.gram_bound**2 / LIMIT, sweep.right.norm / math.sqrt(RIGHT_LIMIT)
     for i, user in enumerate(users):
         own = slice(indptr[i], indptr[i + 1])
         u, w, right_side = by_numpy(user, sweep)
         assert np.allclose(U[i], u, rtol=1e-9, atol=1e-12)
         lengths += np.linalg.norm(u) > sweep.user_norm * (1 - 1e-12)
         y = np.array(integer_vectors(U[i], scales[own], is_rounded[i]), float)
-        assert np.abs(y - np.sqrt(w / step)[:, None] * u).max() < 1 + 1e-6
+        assert np.abs(y - np.sqrt(w / unit)[:, None] * u).max() < 1 + 1e-6
         expected_right[items[own]] += right_side
-    assert np.allclose(right * right_step, expected_right, atol=2 * len(users) * right_step)
+    assert np.allclose(right * right_unit, expected_right, atol=2 * len(users) * right_unit)
     assert shortened == lengths
     assert rank == 1 or 0 < shortened < len(users)
 

@@ -11,16 +11,16 @@ from completion_support import N_MAX, RELATIONS, Replay, largest_loss, make_peop
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion.factored_gradient import (
-    MAX_START_ITEMS,
-    FactoredGradient,
     balance_sensitivity,
     gradient_sensitivity,
     learn_factored_gradient,
 )
-from hushrank.estimators.completion.gradient_kernels import scatter_normals, to_prior_units
+from hushrank.estimators.completion.item_factors import scatter_normals, to_prior_units
 from hushrank.estimators.completion.model import CompletionModel
+from hushrank.estimators.completion.options import FactoredGradient
+from hushrank.estimators.completion.recipes import FACTORED_GRADIENT
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.source import NoiseSource
@@ -44,7 +44,8 @@ def exact_releases(people, n_items, neighbors="replace", event=ENOUGH, seed=1, *
     """Releases with so much budget, unless told otherwise, that the noise is a few lattice units."""
     rows = read_ratings(to_matrix(people, n_items), owner="test", rating_range=(-1, 1))
     total = partial(LocalEngine(**engine).total, rows)
-    return UserReleases(event, Neighbors(neighbors), N_MAX, NoiseSource(seed), total, n_items, len(people))
+    terms = (event, Neighbors(neighbors), N_MAX, NoiseSource(seed), total)
+    return RatingReleases(*terms, n_people=len(people), n_items=n_items)
 
 
 # Sensitivity
@@ -280,7 +281,7 @@ def test_given_factors_are_the_start_and_cost_nothing():
     releases = exact_releases(people, 10)
     V = learn_factored_gradient(releases, 2, start, FactoredGradient(steps=3, step_size=1.1e-6))
     assert np.allclose(V, factors, atol=1e-8)
-    assert len(releases.noise.executed) == 1 + 2 * 3
+    assert len(releases.executed) == 1 + 2 * 3
 
 
 def test_the_data_holder_hears_how_many_residuals_were_shortened(caplog):
@@ -315,14 +316,15 @@ def test_a_rank_that_does_not_fit_is_refused_before_anything_is_released(rank):
     releases = make_releases(make_people(5, 5, seed=1), 5)
     with pytest.raises(InvalidParameter, match=r"^rank of FactoredGradient must be between 1 and the number of .* 5; "):
         learner(5, rank=rank)(releases)
-    assert releases.left == 1.0 and not releases.noise.executed
+    assert releases.left == 1.0 and not releases.executed
 
 
 def test_a_private_start_needs_a_matrix_that_fits():
-    FactoredGradient(start="random").check_size(MAX_START_ITEMS + 1, 2)
-    FactoredGradient().check_size(MAX_START_ITEMS, 2)
+    most = FACTORED_GRADIENT.max_start_items
+    FactoredGradient(start="random").check_size(most + 1, 2)
+    FactoredGradient().check_size(most, 2)
     with pytest.raises(InvalidParameter, match=r"^start of FactoredGradient must be 'random' for more than 4096 items"):
-        FactoredGradient().check_size(MAX_START_ITEMS + 1, 2)
+        FactoredGradient().check_size(most + 1, 2)
 
 
 def test_a_start_with_another_number_of_factors_is_refused():
@@ -330,4 +332,4 @@ def test_a_start_with_another_number_of_factors_is_refused():
     releases = make_releases(make_people(5, 5, seed=1), 5)
     with pytest.raises(InvalidParameter, match=r"^start of FactoredGradient must be a model without factors or with 2"):
         learn_factored_gradient(releases, 2, start, FactoredGradient())
-    assert not releases.noise.executed
+    assert not releases.executed

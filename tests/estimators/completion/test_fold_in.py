@@ -11,7 +11,7 @@ from user_support import N_ITEMS, items_of, random_users, ratings_of, values_of
 
 def fold_in(users, base, W, prior):
     Z = np.full((len(users), W.shape[1]), np.nan)
-    fold_in_users(*ratings_of(users), base, W, prior, Z)
+    fold_in_users(ratings_of(users), base, W, prior, Z)
     return Z
 
 

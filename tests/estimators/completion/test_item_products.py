@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from hushrank.estimators.completion import item_products
 from hushrank.estimators.completion.item_products import (
+    ByItem,
+    UserFactors,
     add_item_products,
     add_products,
     fits_quartic,
@@ -88,23 +90,25 @@ def test_what_is_not_finite_or_huge_never_fits(value, is_rounded):
 def some_ratings(seed, n_users=40, n_items=12, rank=5, bits=17):
     """Ratings, user vectors and scales, some of them zero, some users truncated."""
     rng = np.random.default_rng(seed)
-    indptr, items, _ = ratings_of(random_users(rng, n_users, n_items))
-    scales = 2.0**bits * rng.uniform(0.1, 1, len(items)) * (rng.random(len(items)) < 0.8)
+    ratings = ratings_of(random_users(rng, n_users, n_items))
+    n = len(ratings.items)
+    scales = 2.0**bits * rng.uniform(0.1, 1, n) * (rng.random(n) < 0.8)
     U = rng.uniform(-1, 1, (n_users, rank)) / np.sqrt(rank)
-    return indptr, items, scales, U, rng.random(n_users) < 0.5
+    return ratings, UserFactors(U, scales, rng.random(n_users) < 0.5)
 
 
-def sum_products(indptr, items, scales, U, is_rounded, n_items, edges=None):
-    rank = U.shape[1]
+def sum_products(ratings, found, n_items, edges=None):
+    rank = found.U.shape[1]
     total = np.zeros((n_items, rank * (rank + 1) // 2), np.int64)
-    ordered = order_by_item(indptr, items, scales, n_items)
+    ordered = order_by_item(ratings, found.scales, n_items)
     edges = [0, n_items] if edges is None else edges
     for first, stop in pairwise(edges):
-        add_item_products(*ordered, U, is_rounded, first, stop, total)
+        add_item_products(ordered, found, first, stop, total)
     return total
 
 
-def exact_products(indptr, items, scales, U, is_rounded, n_items):
+def exact_products(ratings, found, n_items):
+    (indptr, items, _), (U, scales, is_rounded) = ratings, found
     rows, columns = np.tril_indices(U.shape[1])
     total = np.zeros((n_items, len(rows)), object)
     for i in range(len(U)):
@@ -127,26 +131,25 @@ def test_stripes_of_items_add_up():
 
 
 def test_totals_are_added_to_and_not_replaced():
-    indptr, items, scales, U, is_rounded = some_ratings(4)
+    ratings, found = some_ratings(4)
     total = np.full((12, 15), 7, np.int64)
-    add_item_products(*order_by_item(indptr, items, scales, 12), U, is_rounded, 0, 12, total)
-    assert np.array_equal(total - 7, sum_products(indptr, items, scales, U, is_rounded, 12))
+    add_item_products(order_by_item(ratings, found.scales, 12), found, 0, 12, total)
+    assert np.array_equal(total - 7, sum_products(ratings, found, 12))
 
 
 def test_popular_items_are_exact_beyond_what_float64_holds():
     """More ratings of largest products than 2^53 has room for; odd numbers, so that a lost bit shows."""
     n, largest = 3 * 2**17 + 5, 2**18 - 1
-    starts, users = np.array([0, n]), np.zeros(n, np.int32)
+    ordered = ByItem(np.array([0, n]), np.zeros(n, np.int32), np.full(n, float(largest)))
     total = np.zeros((1, 1), np.int64)
-    add_item_products(
-        starts, users, np.full(n, float(largest)), np.ones((1, 1)), np.ones(1, np.bool_), 0, 1, total
-    )  # fmt: skip
+    add_item_products(ordered, UserFactors(np.ones((1, 1)), ordered.scales, np.ones(1, np.bool_)), 0, 1, total)
     assert int(total[0, 0]) == n * largest**2 > 2**53
 
 
 def test_order_keeps_every_rating_with_a_scale():
-    indptr, items, scales, _, _ = some_ratings(5)
-    starts, users, ordered = order_by_item(indptr, items, scales, 12)
+    ratings, (_, scales, _) = some_ratings(5)
+    indptr, items, _ = ratings
+    starts, users, ordered = order_by_item(ratings, scales, 12)
     owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     for j in range(12):
         own = (items == j) & (scales > 0)
@@ -156,8 +159,8 @@ def test_order_keeps_every_rating_with_a_scale():
 
 
 def test_no_ratings_add_nothing():
-    indptr, items, _ = ratings_of([([], []), ([], [])])
-    assert not sum_products(indptr, items, np.empty(0), np.ones((2, 3)), np.ones(2, np.bool_), 4).any()
+    found = UserFactors(np.ones((2, 3)), np.empty(0), np.ones(2, np.bool_))
+    assert not sum_products(ratings_of([([], []), ([], [])]), found, 4).any()
 
 
 def test_four_products_go_to_the_lower_triangle():

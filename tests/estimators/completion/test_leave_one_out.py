@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushrank.estimators.completion.leave_one_out import add_error_differences, mean_error
+from hushrank.estimators.completion.leave_one_out import Variants, add_error_differences, mean_error
+from hushrank.estimators.completion.rating_kernels import Regression
+from hushrank.linalg.scatter import Bound
 from user_support import (
     N_ITEMS,
     any_model,
@@ -26,6 +28,7 @@ LIMIT = 2**40
 WIDTHS = np.array([3, 1, 0, 2])
 SCALES = np.array([[1.0, 1.0, 1.0], [0.5, 1.0, 1.0], [1.0, 1.0, 1.0], [2.0, 0.7, 1.0]])
 RIDGES = np.array([1.0, 0.4, 1.0, 2.0])
+VARIANTS = Variants(WIDTHS, SCALES, RIDGES)
 
 
 def public_numbers(seed, scale=0.3, n_items=N_ITEMS):
@@ -37,7 +40,7 @@ def public_numbers(seed, scale=0.3, n_items=N_ITEMS):
 def closed_form(user, base, W, variant):
     items = np.asarray(user[0], np.int32)
     r = values_of(user) - base[items]
-    return mean_error(items, r, W, W[items].T @ W[items], WIDTHS[variant], SCALES[variant], RIDGES[variant])
+    return mean_error(items, r, W, W[items].T @ W[items], VARIANTS, variant)
 
 
 def refitted(user, base, W, variant, largest=4.0):
@@ -53,8 +56,8 @@ def refitted(user, base, W, variant, largest=4.0):
 
 def sum_differences(users, base, W, norm_bound, limit, ridges=RIDGES):
     total = np.zeros((1, len(WIDTHS) - 1), np.int64)
-    variants = (WIDTHS, SCALES, ridges)
-    add_error_differences(*ratings_of(users), base, W, *variants, norm_bound, float(limit), -math.inf, total)
+    variants, bound = Variants(WIDTHS, SCALES, ridges), Bound(norm_bound, float(limit))
+    add_error_differences(ratings_of(users), Regression(base, W, 1.0), variants, bound, total)
     return total
 
 
@@ -93,7 +96,8 @@ def test_leverages_near_one_are_taken_as_less():
 def test_without_ratings_or_without_a_solution():
     items, W = np.arange(4, dtype=np.int32), np.ones((4, 3))
     assert closed_form(([], []), np.zeros(4), W, 0) == 0.0
-    assert mean_error(items, np.ones(4), W, np.full((3, 3), 4.0), 3, np.ones(3), 0.0) == 4.0
+    singular = Variants(np.array([3]), np.ones((1, 3)), np.zeros(1))
+    assert mean_error(items, np.ones(4), W, np.full((3, 3), 4.0), singular, 0) == 4.0
 
 
 # Sums of differences.

@@ -55,12 +55,6 @@ def test_many_users_are_many_times_one():
     assert np.array_equal(model.fold_in(together), alone)
 
 
-def test_the_regression_has_the_columns_of_the_model():
-    model = some_model()
-    assert (model.regression.ridge, model.regression.base is model.base) == (0.3, True)
-    assert np.array_equal(model.regression.W, model.W)
-
-
 def test_scores_of_some_items_are_those_of_all():
     model, chosen = some_model(), np.array([4, 0])
     Z = model.fold_in(block_of(PEOPLE))

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 import user_support as plain
 from hushrank.estimators.completion import rating_kernels as kernels
+from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights
+from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
+from hushrank.linalg.scatter import Bound
 from support import four_squares
 from user_support import N_ITEMS, Model, any_model, any_user, assert_rounded, exact_squares, ratings_of, shorten
 
@@ -18,8 +21,16 @@ CLIP_LIMIT, CLIP_CENTER = 2**30, 0.25
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def bounds_of(norm_bound, limit, lowest=-math.inf):
-    return np.array([norm_bound, limit, lowest, 1.0, CLIP_LIMIT, lowest, CLIP_CENTER])
+def shortening(lowest):
+    return Shortening(Bound(1.0, float(CLIP_LIMIT), lowest), CLIP_CENTER)
+
+
+def regression(model):
+    return Regression(model.base, model.W, model.ridge)
+
+
+def weights(model):
+    return Weights(model.shape, model.count_norm)
 
 
 def make_model(seed, n_items=N_ITEMS, k=3, ridge=0.2, **options):
@@ -36,66 +47,60 @@ def make_ratings(seed, **options):
 
 
 def sum_counts(users, model, norm_bound, limit, lowest=-math.inf):
-    indptr, items, _ = ratings_of(users)
     total = np.zeros((len(model.base), 1), np.int64)
-    kernels.add_counts(indptr, items, norm_bound, float(limit), total)
+    kernels.add_counts(ratings_of(users), Bound(norm_bound, float(limit), lowest), total)
     return total, np.zeros(1, np.int64)
 
 
 def sum_user_means(users, model, norm_bound, limit, lowest=-math.inf):
-    indptr, _, values = ratings_of(users)
     total = np.zeros(1, np.int64)
-    kernels.add_user_means(indptr, values, float(limit), lowest, total)
+    kernels.add_user_means(ratings_of(users), Bound(1.0, float(limit), lowest), total)
     return total, np.zeros(1, np.int64)
 
 
 def sum_squared_norms(users, model, norm_bound, limit, lowest=-math.inf):
-    indptr, _, values = ratings_of(users)
     total = np.zeros(1, np.int64)
-    numbers = kernels.squared_norms(indptr, values)
-    kernels.add_numbers(numbers, model.shift, norm_bound, float(limit), lowest, total)
+    numbers = kernels.squared_norms(ratings_of(users))
+    kernels.add_numbers(numbers, model.shift, Bound(norm_bound, float(limit), lowest), total)
     return total, np.zeros(1, np.int64)
 
 
 def sum_residuals(users, model, norm_bound, limit, lowest=-math.inf):
     total, clipped = np.zeros((len(model.base), 1), np.int64), np.zeros(1, np.int64)
-    public = (model.base, model.W, model.ridge, model.shape, model.count_norm, bounds_of(norm_bound, limit, lowest))
-    kernels.add_residuals(*ratings_of(users), *public, total, clipped)
+    public = (regression(model), weights(model), Bound(norm_bound, float(limit), lowest), shortening(lowest))
+    kernels.add_residuals(ratings_of(users), *public, total, clipped)
     return total, clipped
 
 
 def sum_moments(users, model, norm_bound, limit, lowest=-math.inf):
     total = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64)
-    public = (model.base, model.W, model.ridge)
-    kernels.add_moments(*ratings_of(users), *public, norm_bound, float(limit), lowest, total)
+    add_moments(ratings_of(users), regression(model), Bound(norm_bound, float(limit), lowest), total)
     return total, np.zeros(1, np.int64)
 
 
 def sum_noise_levels(users, model, norm_bound, limit, lowest=-math.inf):
     total = np.zeros((1, 2), np.int64)
-    public = (model.base, model.W, model.ridge, model.n_expected)
-    kernels.add_noise_levels(*ratings_of(users), *public, norm_bound, float(limit), lowest, total)
+    bound = Bound(norm_bound, float(limit), lowest)
+    add_noise_levels(ratings_of(users), regression(model), model.n_expected, bound, total)
     return total, np.zeros(1, np.int64)
 
 
 def sum_gradients(users, model, norm_bound, limit, lowest=-math.inf):
     width = model.has_base + model.W.shape[1] - model.n_fixed
     total, clipped = np.zeros((len(model.base), width), np.int64), np.zeros(1, np.int64)
-    public = (model.base, model.W, model.n_fixed, model.has_base, model.ridge, model.shape, model.count_norm)
-    kernels.add_gradients(*ratings_of(users), *public, bounds_of(norm_bound, limit, lowest), total, clipped)
+    bound = Bound(norm_bound, float(limit), lowest)
+    public = (regression(model), model.n_fixed, model.has_base, weights(model), bound, shortening(lowest))
+    kernels.add_gradients(ratings_of(users), *public, total, clipped)
     return total, clipped
 
 
 def rows_of(users, model, norm_bound, limit):
     """Integer rows of the users over the items with a position: every item but the second."""
-    indptr, items, values = ratings_of(users)
     positions = np.arange(-1, len(model.base) - 1, dtype=np.int32)
     positions[:2] = 0, -1
-    starts = np.zeros(len(indptr), np.int64)
-    columns, integers = np.full(len(items), -7, np.int32), np.full(len(items), -7)
-    bounds = np.array([norm_bound, limit, model.is_stretched], float)
-    public = (model.base, model.W, model.ridge, model.shift, model.shape, positions, bounds)
-    kernels.quantize_rows_of_users(indptr, items, values, *public, starts, columns, integers)
+    wanted = RowsOfItems(model.shift, model.shape, positions, model.is_stretched)
+    bound = Bound(norm_bound, float(limit))
+    starts, columns, integers = kernels.quantize_rows(ratings_of(users), regression(model), wanted, bound)
     Y = np.zeros((len(users), max(len(model.base) - 1, 1)), np.int64)
     for i in range(len(users)):
         own = slice(starts[i], starts[i + 1])
@@ -310,4 +315,5 @@ def test_small_numbers():
     assert kernels.most_ratings(np.array([0])) == 0
     assert kernels.user_weight(0, 2.0) == kernels.user_weight(4, 2.0) == 1.0
     assert kernels.user_weight(16, 2.0) == 0.5
-    assert kernels.squared_norms(np.array([0, 2, 2]), np.float32([3.0, -4.0])).tolist() == [25.0, 0.0]
+    ratings = RatingArrays(np.array([0, 2, 2]), np.array([1, 5], np.int32), np.float32([3.0, -4.0]))
+    assert kernels.squared_norms(ratings).tolist() == [25.0, 0.0]

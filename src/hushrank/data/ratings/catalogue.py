@@ -106,7 +106,7 @@ class Catalogue:
         return Catalogue, (self._ids,)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Catalogue) and self._ids.equals(other._ids)
+        return self is other or (isinstance(other, Catalogue) and self._ids.equals(other._ids))
 
     def __repr__(self) -> str:
         return f"Catalogue({len(self)} {self.kind} ids)"

@@ -6,7 +6,8 @@ Post       predictions, recommendations and similar items.
 Privacy    docs/privacy/completion.md, Theorem 1 (adaptive releases) and Theorem 2 (joint privacy).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -166,14 +167,33 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         -------
         self
         """
-        return self._fit_data(X)
+        with self._one_catalogue():
+            return self._fit_data(X)
+
+    @contextmanager
+    def _one_catalogue(self) -> Iterator[None]:
+        """Build the catalogue once: while a fit lasts it stands for the parameter `items`."""
+        try:
+            self._built = None if self.items is None else _to_catalogue(self.items)
+        except InvalidParameter:
+            self._built = self.items  # the parameter table says what is wrong with it
+        try:
+            yield
+        finally:
+            del self._built
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "items": self._catalogue_or_items()}
+
+    def _catalogue_or_items(self) -> Any:
+        return getattr(self, "_built", self.items)
 
     def _read(self, *data: Any) -> Source:
         (X,) = data
         return read_ratings(
             X,
             owner=type(self).__name__,
-            items=self.items,
+            items=self._catalogue_or_items(),
             rating_range=self.rating_range,
             n_users=self.n_users,
             is_implicit=self._is_implicit,
@@ -192,7 +212,7 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         """Refuse ratings that were read with another catalogue or range."""
         owner = type(self).__name__
         if self.items is not None:
-            catalogue = _to_catalogue(self.items)
+            catalogue = _to_catalogue(self._catalogue_or_items())
             if len(catalogue) != source.n_items or getattr(source, "catalogue", None) not in (None, catalogue):
                 raise InvalidParameter(owner, "items", f"the {source.n_items} ids of the ratings", repr(catalogue))
         limits = None if self._is_implicit else check_rating_range(self.rating_range, owner)
@@ -214,7 +234,7 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         model = learn_model(to_options(self.method), spending, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((n_items, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        catalogue = _to_catalogue(n_items if self.items is None else self.items)
+        catalogue = _to_catalogue(n_items if self.items is None else self._catalogue_or_items())
         return {
             "item_factors_": factors,
             "item_features_": model.features,
