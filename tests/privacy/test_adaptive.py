@@ -8,7 +8,7 @@ import pytest
 from completion_support import RELATIONS, Replay, largest_loss, make_people, make_releases, squared_loss
 from hushrank.estimators.completion.user_sums import count_ratings, sum_fractions
 from hushrank.exceptions import BudgetExceeded
-from hushrank.linalg.scatter import round_number
+from hushrank.linalg.scatter import Bound, round_number
 from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.adaptive import COUNT_SHARE
 from hushrank.privacy.events import together
@@ -21,7 +21,7 @@ PEOPLE = make_people(40, N_ITEMS, seed=1)
 
 def spent(releases):
     """mu^2 of all that was executed."""
-    return squared_mu(together(releases.noise.executed), "test")
+    return squared_mu(together(releases.executed), "test")
 
 
 # 1. Sensitivity
@@ -31,8 +31,8 @@ def spent(releases):
 def test_a_number_that_changes_from_zero_to_one_costs_all_of_its_share(neighbors):
     releases = make_releases(PEOPLE, N_ITEMS, neighbors=neighbors)
     lattice = releases.interval_lattice(0.25)
-    center, limit = releases.interval_center, float(lattice.squared_bound)
-    low, high = (round_number(x - center, lattice.norm_bound, limit, lattice.lowest) for x in (0.0, 1.0))
+    bound = Bound(lattice.norm_bound, float(lattice.squared_bound), lattice.lowest)
+    low, high = (round_number(x - releases.interval_center, bound) for x in (0.0, 1.0))
     # Added or removed: a user at 1. Replaced: one at 0 by one at 1.
     change = high - low if neighbors == "replace" else high
     loss = (change / 2.0**lattice.exponent) ** 2
@@ -97,12 +97,12 @@ def test_the_replay_notices_a_release_that_only_some_data_get(monkeypatch):
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_a_huge_budget_gives_the_exact_numbers(neighbors):
     releases = make_releases(PEOPLE, N_ITEMS, neighbors=neighbors, epsilon=1e4)
-    assert releases.n_users == pytest.approx(40, abs=3)
+    assert releases.n_people == pytest.approx(40, abs=3)
     lattice = releases.interval_lattice(0.3)
     total = releases.total(sum_fractions, (float(N_ITEMS), releases.interval_center, lattice))
     expected = sum(len(items) for items, _ in PEOPLE) / N_ITEMS
     assert releases.release_interval(total, lattice) == pytest.approx(
-        expected, abs=0.5 * abs(releases.n_users - 40) + 1
+        expected, abs=0.5 * abs(releases.n_people - 40) + 1
     )
     grid = np.arange(1.0, N_ITEMS + 1)
     found = releases.quantile(count_ratings, None, grid, 0.5, 0.3)
@@ -119,26 +119,33 @@ def test_noise_has_the_scale_that_the_share_is_charged_for(neighbors):
     factor = 2.0 if neighbors == "replace" else 1.0
     assert vector.scale == pytest.approx(factor * 3.0 / (0.5 * releases.mu), rel=1e-5)
     assert matrix.scale == pytest.approx(4.0 * math.sqrt(factor / 2) / (0.5 * releases.mu), rel=1e-5)
-    upper = np.triu_indices(80, 1)
+    upper, below = np.triu_indices(80, 1), np.not_equal(*np.tril_indices(5))
+    stack = releases.release_symmetric_stack(np.zeros((300, 15), np.int64), matrix)
+    full = releases.release_symmetric(np.zeros((80, 80), np.int64), matrix)
     samples = [
         (releases.release(np.zeros((80, 40), np.int64), vector), vector.scale),
         (releases.release_hollow(np.zeros((80, 80), np.int64), matrix)[upper], matrix.scale),
+        (full[upper], matrix.scale),
+        (stack[:, below], matrix.scale),
+        (np.concatenate([full.diagonal(), stack[:, ~below].reshape(-1)]), math.sqrt(2) * matrix.scale),
     ]
+    assert np.array_equal(full, full.T)
+    assert set(releases.executed) >= {vector.event, matrix.event}
     for sample, scale in samples:
         assert_plausible(normal_scale_p_value(sample, scale))
         for wrong in (0.7, 1.3):
             assert normal_scale_p_value(sample, wrong * scale) < FALSE_ALARM
 
 
-def test_a_secret_number_of_users_costs_its_share_and_is_never_below_one():
+def test_a_secret_number_of_people_costs_its_share_and_is_never_below_one():
     public = make_releases(PEOPLE, N_ITEMS)
-    assert (public.n_users, public.left, public.noise.executed) == (40.0, 1.0, ())
+    assert (public.n_people, public.left, public.executed) == (40.0, 1.0, ())
     counts = [make_releases(PEOPLE, N_ITEMS, neighbors="add_remove", epsilon=5.0) for _ in range(32)]
     scale = 1.0 / (counts[0].mu * math.sqrt(COUNT_SHARE))
     assert 40 > 5 * scale > 25  # so large that rounding, so small that the cut at 1 does not show
-    assert_plausible(normal_scale_p_value([made.n_users - 40 for made in counts], scale))
-    assert all(made.left == pytest.approx(1 - COUNT_SHARE) and made.n_users >= 1 for made in counts)
-    empty = [make_releases([], N_ITEMS, neighbors="add_remove", epsilon=0.1).n_users for _ in range(32)]
+    assert_plausible(normal_scale_p_value([made.n_people - 40 for made in counts], scale))
+    assert all(made.left == pytest.approx(1 - COUNT_SHARE) and made.n_people >= 1 for made in counts)
+    empty = [make_releases([], N_ITEMS, neighbors="add_remove", epsilon=0.1).n_people for _ in range(32)]
     assert min(empty) == 1.0 < max(empty)
 
 
@@ -148,8 +155,8 @@ def test_a_secret_number_of_users_costs_its_share_and_is_never_below_one():
 def test_shares_add_up_to_the_whole_and_no_further():
     releases = make_releases(PEOPLE, N_ITEMS)
     assert releases.left == 1.0
-    for fraction in (0.1, 0.2, 0.3):
-        releases.vector_lattice(1.0, fraction)
+    for share in (0.1, 0.2, 0.3):
+        releases.vector_lattice(1.0, share)
     assert releases.left == pytest.approx(0.4)
     for too_much in (releases.vector_lattice, releases.gram_lattice):
         with pytest.raises(BudgetExceeded):
@@ -163,7 +170,7 @@ def test_shares_add_up_to_the_whole_and_no_further():
     grid = np.array([1.0, 2.0])
     with pytest.raises(BudgetExceeded):
         releases.quantile(count_ratings, None, grid, 0.5, 0.1)
-    assert releases.noise.executed == ()
+    assert releases.executed == ()
 
 
 def test_float_shares_of_what_is_left_use_it_up():

@@ -2,7 +2,7 @@
 
 `tests/stored/released_bits.json` was recorded before the packages were parted, with digests of everything that left a
 mechanism. A change that is meant to release other numbers makes the file anew, and the changelog says so:
-`python tests/system/test_released_bits.py`.
+`PYTHONPATH=tests python tests/system/test_released_bits.py`.
 """
 
 import json

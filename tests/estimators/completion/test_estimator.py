@@ -14,17 +14,17 @@ import scipy.sparse
 import hushrank
 from completion_support import RELATIONS, Replay, adverse_people, make_people, squared_loss, to_matrix
 from hushrank.archive.container import read_archive
-from hushrank.checks.suite import Unreadable
+from hushrank.checks.subjects import unreadable
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.completion.factored_gradient import MAX_START_ITEMS
+from hushrank.estimators.completion.recipes import FACTORED_GRADIENT
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, PlanBroken
 from hushrank.privacy.accountant import squared_mu
-from hushrank.privacy.adaptive import UserReleases
+from hushrank.privacy.adaptive import AdaptiveReleases
 from hushrank.privacy.guarantee import Neighbors, Unit
 from hushrank.privacy.ledger import Ledger
 
@@ -74,7 +74,7 @@ def test_nothing_but_the_releases_reaches_the_model(monkeypatch, neighbors, term
 
 
 def test_a_fit_that_spends_a_share_twice_is_not_kept(monkeypatch):
-    monkeypatch.setattr(UserReleases, "release", _release_twice(UserReleases.release))
+    monkeypatch.setattr(AdaptiveReleases, "release", _release_twice(AdaptiveReleases.release))
     model = completion()
     with pytest.raises(PlanBroken, match=r"^PrivateCompletion planned .* and executed .*; nothing was kept"):
         model.fit(np.eye(N_ITEMS))
@@ -192,6 +192,9 @@ TABLE = pd.DataFrame({"user": [1, 2, 2], "item": [0, 1, 2], "rating": [1.0, 2.0,
 READ = read_ratings(np.ones((4, 5)), owner="A", rating_range=(1, 5))
 
 
+MANY_ITEMS = np.ones((2, FACTORED_GRADIENT.max_start_items + 1))
+
+
 @pytest.mark.parametrize(
     ("terms", "data", "message"),
     [
@@ -232,7 +235,7 @@ READ = read_ratings(np.ones((4, 5)), owner="A", rating_range=(1, 5))
         ({}, "no such file.parquet", r"^X .* must be"),
         (
             {"method": "factored_gradient", "items": None},
-            Unreadable(np.ones((2, MAX_START_ITEMS + 1))),
+            unreadable(read_ratings(MANY_ITEMS, owner="A", rating_range=(1, 5))),
             r"^start .* 'random' for",
         ),
     ],
@@ -254,7 +257,7 @@ def test_a_budget_that_is_used_up_refuses_before_the_data_are_read(tmp_path):
         assert len(ledger["users"].history()) == 2
         before = model.item_means_.copy()
         with pytest.raises(BudgetExceeded):
-            model.fit(Unreadable(np.ones((5, N_ITEMS))))
+            model.fit(unreadable(model._read(np.ones((5, N_ITEMS)))))
         assert len(ledger["users"].history()) == 2 and np.array_equal(model.item_means_, before)
 
 
@@ -302,3 +305,12 @@ def test_string_ids_are_kept_as_they_are(tmp_path):
 def test_a_catalogue_may_be_given_ready_made():
     model = completion(1, items=Catalogue(["x", "y", "z"])).fit(np.ones((6, 3)))
     assert model.items_.tolist() == ["x", "y", "z"]
+
+
+def test_the_catalogue_is_built_once_a_fit(ratings, monkeypatch):
+    built, make = [], Catalogue.__init__
+    monkeypatch.setattr(Catalogue, "__init__", lambda self, ids: (built.append(ids), make(self, ids))[1])
+    items = [f"film {j}" for j in range(N_ITEMS)]
+    model = completion(items=items).fit(ratings[1])
+    assert built == [items] and model.items is items
+    assert model.set_params(items=[*items[:-1], "another"]).fit(ratings[1]).items_[-1] == "another"

@@ -12,7 +12,9 @@ N_ITEMS = 4
 
 
 def probe_of(estimator):
-    return estimator._noise_probe(estimator._plan(estimator._check_parameters(), {"n_items": N_ITEMS}), {"n_items": N_ITEMS})
+    return estimator._noise_probe(
+        estimator._plan(estimator._check_parameters(), {"n_items": N_ITEMS}), {"n_items": N_ITEMS}
+    )
 
 
 def fits(estimator, n_fits):

@@ -7,7 +7,9 @@ import pytest
 
 from completion_support import RELATIONS, Replay, adverse_people, largest_loss, make_people, make_releases
 from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.completion.spectral_implicit import POPULARITY_WEIGHT, learn_implicit, learn_implicit_with
+from hushrank.estimators.completion.implicit_model import learn_implicit_around
+from hushrank.estimators.completion.recipes import IMPLICIT
+from hushrank.estimators.completion.spectral_implicit import learn_implicit
 from hushrank.evaluation.metrics import recall_at_k
 from hushrank.evaluation.synthetic import synthetic_ratings
 
@@ -24,7 +26,7 @@ def learn_with_noise_for_factors(releases):
         assert model.W.shape == (N_ITEMS, 0) and model.unobserved == 1.0
         return releases.release(np.zeros((N_ITEMS, 2), np.int64), releases.vector_lattice(1.0, share))
 
-    return learn_implicit_with(releases, learn_factors, 1.0)
+    return learn_implicit_around(releases, learn_factors, 1.0)
 
 
 # 1. Sensitivity
@@ -102,7 +104,7 @@ def test_tastes_are_found(choices, epsilon, low, high):
 
 def test_popularity_is_the_base_and_small():
     model = learn(make_releases(PEOPLE, N_ITEMS, is_implicit=True, epsilon=10.0))
-    assert model.base == pytest.approx(POPULARITY_WEIGHT * model.counts / model.counts.max())
+    assert model.base == pytest.approx(IMPLICIT.popularity_weight * model.counts / model.counts.max())
     assert model.features.shape == (N_ITEMS, 0) and model.unobserved == 1.0 and model.ridge > 0
 
 

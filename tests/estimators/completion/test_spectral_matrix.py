@@ -17,7 +17,8 @@ from completion_support import (
 )
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.completion.spectral_matrix import _shrink, _State, learn_matrix, learn_matrix_with
+from hushrank.estimators.completion.matrix_model import MatrixState, learn_matrix_around
+from hushrank.estimators.completion.spectral_matrix import learn_matrix, shrink
 from hushrank.evaluation.baselines import fit_em
 from hushrank.evaluation.synthetic import low_rank_matrix
 
@@ -38,7 +39,7 @@ def learn_with_noise_for_factors(releases):
         released = releases.release(np.zeros((N_ITEMS, 2), np.int64), releases.vector_lattice(1.0, share))
         return 0.1 * released / np.abs(released).max()
 
-    return learn_matrix_with(releases, learn_factors)
+    return learn_matrix_around(releases, learn_factors)
 
 
 # Paths, with the least and the largest number of releases on each.
@@ -161,8 +162,8 @@ def test_a_larger_rank_does_no_harm(noisy):
 def test_shrinking_takes_noise_away_and_drops_what_is_mostly_noise():
     rng = np.random.default_rng(1)
     Q = np.linalg.qr(rng.standard_normal((50, 3)))[0]
-    strong = _State(Q * [30.0, 20.0, 0.5], np.full(3, 0.1), 1.0)
-    singular = np.linalg.svd(_shrink(strong), compute_uv=False)
+    strong = MatrixState(Q * [30.0, 20.0, 0.5], np.full(3, 0.1), 1.0)
+    singular = np.linalg.svd(shrink(strong), compute_uv=False)
     assert singular**2 == pytest.approx([30.0**2 - 5.0, 20.0**2 - 5.0, 0.0], abs=1e-9)
-    free = _State(Q * [3.0, 2.0, 1.0], np.zeros(3), 1.0)
-    assert _shrink(free) == pytest.approx(free.factors)
+    free = MatrixState(Q * [3.0, 2.0, 1.0], np.zeros(3), 1.0)
+    assert shrink(free) == pytest.approx(free.factors)

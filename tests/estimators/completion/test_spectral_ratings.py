@@ -8,12 +8,13 @@ import pytest
 from completion_support import RELATIONS, Replay, adverse_people, largest_loss, make_people, make_releases
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.completion.item_means import Activity, Prior
-from hushrank.estimators.completion.spectral_ratings import _gate, _State, _variants, learn_ratings, learn_ratings_with
+from hushrank.estimators.completion.item_means import Census
+from hushrank.estimators.completion.rating_model import learn_ratings_around
+from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.estimators.completion.spectral_ratings import items_with_factors, learn_ratings
 from hushrank.evaluation.baselines import fit_em, fit_item_means
 from hushrank.evaluation.metrics import root_mean_squared_error
 from hushrank.evaluation.synthetic import synthetic_ratings
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.noise.source import NoiseSource
@@ -35,7 +36,7 @@ def learn_with_noise_for_factors(releases):
         released = releases.release(np.zeros((N_ITEMS, 2), np.int64), releases.vector_lattice(1.0, share))
         return 0.1 * released / np.abs(released).max()
 
-    return learn_ratings_with(releases, learn_factors)
+    return learn_ratings_around(releases, learn_factors)
 
 
 # Paths, with what must have been released on each: (learn, epsilon, number of second moments, number of releases).
@@ -113,7 +114,8 @@ def error_of(ratings, epsilon, rank=3):
     rows, (users, items, values), _ = ratings
     budget = Budget(epsilon, 1e-6, "replace", "user")
     total = partial(LocalEngine(threads=1).total, rows)
-    releases = UserReleases(calibrate(budget), Neighbors.REPLACE, 2**26, NoiseSource(), total, 60, rows.n_users)
+    terms = (calibrate(budget), Neighbors.REPLACE, 2**26, NoiseSource(), total)
+    releases = RatingReleases(*terms, n_people=rows.n_users, n_items=60)
     model = learn_ratings(releases, rank, TOP)
     [block] = rows.blocks()
     scores = model.scores(model.fold_in(block))[users, items]
@@ -143,32 +145,15 @@ def test_hardly_any_budget_is_hardly_worse_than_no_model(ratings, epsilon):
 # 4. Identities
 
 
-def activity(counts, count_norm=4.0):
+def census(counts, count_norm=4.0):
     counts = np.asarray(counts, float)
-    return Activity(count_norm, counts, np.ones(len(counts)), 0.0)
+    return Census(count_norm, counts, np.ones(len(counts)), 0.0)
 
 
-def test_the_gate_asks_for_cover_and_ratings():
-    releases = make_releases(PEOPLE, N_ITEMS)
-    assert _gate(releases, activity(np.ones(N_ITEMS)), 16, TOP) == (N_ITEMS, True)
-    assert _gate(releases, activity(np.ones(N_ITEMS)), 17, TOP) == (N_ITEMS, False)  # 16 ratings, 17 factors
-    assert _gate(releases, activity(np.ones(N_ITEMS)), 2, 8) == (8, False)  # a third of the ratings
-    assert _gate(releases, activity(np.ones(N_ITEMS)), 2, 12) == (12, True)
-    assert _gate(make_releases(PEOPLE, 3), activity(np.ones(3)), 1, TOP) == (3, False)
-
-
-@pytest.mark.parametrize(("n_factors", "n_variants"), [(0, 6), (3, 9)])
-def test_variants_begin_with_the_model_itself(n_factors, n_variants):
-    variants = _variants(3, n_factors, 0.2)
-    whole = 3 + n_factors
-    assert (variants.widths[0], variants.ridges[0]) == (whole, 0.2) and (variants.scales[0] == 1.0).all()
-    assert variants.widths.shape == variants.ridges.shape == (n_variants,)
-    assert variants.scales.shape == (n_variants, whole)
-    assert {int(width) for width in variants.widths} == {1, 3, whole}
-
-
-def test_the_state_predicts_by_center_means_and_factors():
-    state = _State(activity(np.arange(1.0, 6.0)), Prior(), np.arange(5.0), np.ones((5, 2)))
-    model = state.regression
-    assert model.base == pytest.approx(np.arange(5.0)) and model.W.shape == (5, 5)
-    assert (model.W[:, 3:] == 1.0).all() and model.ridge == Prior().noise
+def test_factors_need_cover_and_ratings():
+    releases, even = make_releases(PEOPLE, N_ITEMS), census(np.ones(N_ITEMS))
+    assert items_with_factors(releases, even, 16, TOP) == N_ITEMS
+    assert items_with_factors(releases, even, 17, TOP) == 0  # 16 ratings, 17 factors
+    assert items_with_factors(releases, even, 2, 8) == 0  # a third of the ratings
+    assert items_with_factors(releases, even, 2, 12) == 12
+    assert items_with_factors(make_releases(PEOPLE, 3), census(np.ones(3)), 1, TOP) == 0

@@ -13,14 +13,9 @@ from completion_support import adverse_people, make_people, to_matrix
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion import user_sums
-from hushrank.estimators.completion.user_sums import (
-    Regression,
-    RowState,
-    SecondMomentOfUsers,
-    Shaping,
-    StepState,
-    Variants,
-)
+from hushrank.estimators.completion.leave_one_out import Variants
+from hushrank.estimators.completion.rating_kernels import Regression, RowsOfItems, Weights
+from hushrank.estimators.completion.user_sums import ItemSumState, RowState, SecondMoment
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.symmetric import symmetric_lattice
@@ -51,12 +46,12 @@ def regression(seed=0, k=3, ridge=0.3):
 
 
 # Kernel -> (state for a lattice, norm bound, whether contributions are nonnegative); sums of vectors.
-SHAPING = Shaping(np.linspace(0.5, 2.0, N_ITEMS), 2.0)
+WEIGHTS = Weights(np.linspace(0.5, 2.0, N_ITEMS), 2.0)
 VARIANTS = Variants(np.array([3, 3, 1]), np.ones((3, 3)), np.array([0.3, 0.6, 0.3]))
 
 
-def step_state(made, clip, model, n_fixed=1, **terms):
-    return StepState(model, SHAPING, made, clip, 0.5, n_fixed, **terms)
+def item_state(made, clip, model, first_column=1, **terms):
+    return ItemSumState(model, WEIGHTS, made, clip, 0.5, first_column, **terms)
 
 
 KERNELS = {
@@ -67,8 +62,8 @@ KERNELS = {
     "moments": (user_sums.sum_moments, lambda made, model: (model, made), 2.0, True),
     "noise levels": (user_sums.sum_noise_levels, lambda made, model: (model, 4.0, made), 2.0, True),
     "errors": (user_sums.sum_error_differences, lambda made, model: (model, VARIANTS, made), 0.1, False),
-    "residuals": (user_sums.sum_residuals, lambda made, model: step_state(made, lattice(0.5), model), 0.5, False),
-    "gradients": (user_sums.sum_gradients, lambda made, model: step_state(made, lattice(0.5), model), 0.5, False),
+    "residuals": (user_sums.sum_residuals, lambda made, model: item_state(made, lattice(0.5), model), 0.5, False),
+    "gradients": (user_sums.sum_gradients, lambda made, model: item_state(made, lattice(0.5), model), 0.5, False),
 }
 
 
@@ -103,7 +98,8 @@ def test_the_plan_alone_makes_a_sum_nonnegative(name):
     for seed in range(3):
         model = regression(seed)
         state = make_state(made, model)
-        state = replace(state, clip_lattice=clip, clip_center=2.0) if isinstance(state, StepState) else state
+        if isinstance(state, ItemSumState):
+            state = replace(state, shortening_lattice=clip, shortening_center=2.0)
         people = [*adverse_people(N_ITEMS, seed).values(), *make_people(4, N_ITEMS, seed=seed)]
         results = [total(kernel, [person], state) for person in people]
         own = [first(result).astype(object) for result in results]
@@ -130,7 +126,7 @@ WORST = {
     "residuals": (UP, DOWN, FLAT, {}),
     "gradients": (UP, DOWN, FLAT, {}),
     # An even split of the ratings leaves z = 0, so that the step is -ridge W P, against e z of the others.
-    "gradients without base": (UP, TILTED, LINE, {"n_fixed": 0, "has_base": False}),
+    "gradients without base": (UP, TILTED, LINE, {"first_column": 0, "has_base": False}),
 }
 
 
@@ -139,7 +135,7 @@ def test_a_worst_pair_attains_the_bound(name):
     one, other, model, terms = WORST[name]
     kernel, make_state, norm, nonnegative = KERNELS[name.removesuffix(" without base")]
     made = lattice(1e-3 if terms else norm, nonnegative=nonnegative)
-    state = step_state(made, None, model, **terms) if terms else make_state(made, model)
+    state = item_state(made, None, model, **terms) if terms else make_state(made, model)
     bound = (2 if nonnegative else 4) * made.squared_bound
     assert bound * (1 - 1e-4) <= squared_change(kernel, one, other, state) <= bound
 
@@ -148,8 +144,8 @@ def test_a_worst_pair_attains_the_bound(name):
 def test_two_rows_attain_the_bound_of_the_second_moment_without_diagonal(is_stretched):
     made = symmetric_lattice(1.0, EVENT)
     positions = np.where(EVERY < 2, EVERY, -1).astype(np.int32)
-    state = RowState(NOTHING, 0.0, np.ones(N_ITEMS), positions, made, is_stretched)
-    matrices = [total(SecondMomentOfUsers(), [(EVERY, y)], state)[0] for y in (np.ones(N_ITEMS), TILTED[1])]
+    state = RowState(NOTHING, RowsOfItems(0.0, np.ones(N_ITEMS), positions, is_stretched), made)
+    matrices = [total(SecondMoment(), [(EVERY, y)], state)[0] for y in (np.ones(N_ITEMS), TILTED[1])]
     change = int(matrices[0][0, 1]) - int(matrices[1][0, 1])
     assert made.squared_bound * (1 - 1e-4) <= change <= made.squared_bound
     assert all(np.count_nonzero(np.tril(matrix)) == 0 for matrix in matrices)
@@ -160,9 +156,9 @@ def test_rows_of_the_second_moment_stay_within_their_bound(is_stretched):
     made = symmetric_lattice(1.0, EVENT)
     positions = np.cumsum(EVERY % 3 > 0).astype(np.int32) - 1
     positions[EVERY % 3 == 0] = -1
-    state = RowState(regression(1), 0.5, np.linspace(0.1, 3.0, N_ITEMS), positions, made, is_stretched)
+    state = RowState(regression(1), RowsOfItems(0.5, np.linspace(0.1, 3.0, N_ITEMS), positions, is_stretched), made)
     for person in adverse_people(N_ITEMS).values():
-        S = total(SecondMomentOfUsers(), [person], state)[0].astype(object)
+        S = total(SecondMoment(), [person], state)[0].astype(object)
         # The upper triangle of y y^T with |y|^2 <= T is longest for equal entries.
         assert 2 * (S**2).sum() <= made.squared_bound**2 * (1 - 1 / state.size) * (1 + 1e-4)
 
@@ -175,12 +171,12 @@ def solve(model, items, y):
 
 
 def weight(items):
-    return min(1.0, SHAPING.count_norm / math.sqrt(max(len(items), 1)))
+    return min(1.0, WEIGHTS.count_norm / math.sqrt(max(len(items), 1)))
 
 
 def expected_residuals(model, items, y):
     G = np.zeros(N_ITEMS)
-    G[items] = weight(items) * solve(model, items, y)[1] * SHAPING.shape[items]
+    G[items] = weight(items) * solve(model, items, y)[1] * WEIGHTS.of_items[items]
     return G
 
 
@@ -188,7 +184,7 @@ def expected_gradients(model, items, y):
     z, e, P = solve(model, items, y)
     G = np.zeros((N_ITEMS, 3))
     step = np.column_stack([e, (np.outer(e, z) - model.W[items] @ P)[:, 1:]])
-    G[items] = weight(items) * step * SHAPING.shape[items, None]
+    G[items] = weight(items) * step * WEIGHTS.of_items[items, None]
     return G
 
 
@@ -251,23 +247,23 @@ def test_the_mean_factor_of_shortening_is_summed_beside():
     ):
         factors = [shorten(expected(model, *person), 0.5)[1] for person in people]
         assert min(factors) < 0.9
-        found = kernel(next(iter(ratings_of(people).blocks())), step_state(made, clip, model))[1] * clip.unit
+        found = kernel(next(iter(ratings_of(people).blocks())), item_state(made, clip, model))[1] * clip.unit
         assert found[0] == pytest.approx(sum(factors) - 0.5 * len(people), abs=1e-4)
 
 
 def test_the_second_moment_is_that_of_numpy():
     made, model = symmetric_lattice(1.0, EVENT), regression(4)
     people, shape = make_people(25, N_ITEMS, seed=9), np.linspace(0.5, 2.0, N_ITEMS)
-    for is_stretched in (False, True):
-        state = RowState(model, 0.4, shape, EVERY.astype(np.int32), made, is_stretched)
+    for is_stretched, offset in ((False, 1), (True, 1), (False, 0)):
+        state = RowState(model, RowsOfItems(0.4, shape, EVERY.astype(np.int32), is_stretched), made, offset)
         expected = np.zeros((N_ITEMS, N_ITEMS))
         for items, y in people:
             x = np.zeros(N_ITEMS)
             x[items] = (solve(model, items, y)[1] + 0.4) * shape[items]
             x /= np.linalg.norm(x) if is_stretched else max(np.linalg.norm(x), 1.0)
             expected += np.outer(x, x)
-        found = total(SecondMomentOfUsers(), people, state)[0] * made.unit
-        assert found == pytest.approx(np.triu(expected, 1), abs=1e-3)
+        found = total(SecondMoment(), people, state)[0] * made.unit
+        assert found == pytest.approx(np.triu(expected, offset), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -289,8 +285,8 @@ def test_bits_do_not_depend_on_order_blocks_or_threads(name):
     people = [*make_people(40, N_ITEMS, seed=8), *adverse_people(N_ITEMS).values()]
     if name == "second moment":
         made = symmetric_lattice(1.0, EVENT, Neighbors.ADD_REMOVE)
-        state = RowState(regression(), 0.3, np.ones(N_ITEMS), EVERY.astype(np.int32), made, True)
-        run = partial(total, SecondMomentOfUsers(), state=state)
+        state = RowState(regression(), RowsOfItems(0.3, np.ones(N_ITEMS), EVERY.astype(np.int32), True), made)
+        run = partial(total, SecondMoment(), state=state)
     else:
         kernel, make_state, norm, nonnegative = KERNELS[name]
         run = partial(total, kernel, state=make_state(lattice(norm, nonnegative=nonnegative), regression()))
