@@ -20,9 +20,10 @@ import scipy.sparse
 
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.completion.als import AlternatingLeastSquares, learn_als
+from hushrank.estimators.completion.als import learn_als
 from hushrank.estimators.completion.model import CompletionModel
-from hushrank.privacy.adaptive import UserReleases
+from hushrank.estimators.completion.options import AlternatingLeastSquares
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource
@@ -52,7 +53,8 @@ def seconds_of_sweeps(matrix: scipy.sparse.csr_array, rank: int, sweeps: int) ->
     rows = read_ratings(matrix, owner="bench", rating_range=RANGE)
     budget, n_items = Budget(EPSILON, DELTA, "replace", "user"), matrix.shape[1]
     total = partial(LocalEngine(threads=1).total, rows)
-    releases = UserReleases(calibrate(budget), budget.neighbors, 2**26, NoiseSource(), total, n_items, rows.n_users)
+    terms = (calibrate(budget), budget.neighbors, 2**26, NoiseSource(), total)
+    releases = RatingReleases(*terms, n_people=rows.n_users, n_items=n_items)
     counts = np.bincount(matrix.indices, minlength=n_items).astype(np.float64)
     nothing = np.zeros((n_items, 0))
     model = CompletionModel(np.zeros(n_items), nothing, nothing, 0.2, counts)

@@ -20,9 +20,8 @@ import numpy as np  # isort: skip  (after measure, which fixes the threads)
 from dplmc_paper import METHODS as PUBLISHED
 from dplmc_paper import published_errors
 from hushrank.engine.local import LocalEngine
-from hushrank.estimators.completion.als import AlternatingLeastSquares
 from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.completion.factored_gradient import FactoredGradient
+from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
 from hushrank.evaluation.synthetic import low_rank_matrix
 from recorded import save
 from references import em

@@ -19,9 +19,9 @@ from hushrank.data.ratings.reading import UserBlock, read_ratings
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.histories import join_blocks
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.evaluation.baselines import fit_em
 from hushrank.evaluation.metrics import recall_at_k, root_mean_squared_error
-from hushrank.privacy.adaptive import UserReleases
 from hushrank.privacy.calibration import calibrate
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.noise.source import NoiseSource
@@ -53,9 +53,8 @@ def baseline_error(train: RatingData, test: RatingData, epsilon: float) -> float
     rows = read_ratings(train.table(), owner="baseline", items=train.n_items, rating_range=RANGE)
     budget = Budget(epsilon, DELTA, "replace", "user")
     total = partial(ENGINE.total, rows)
-    releases = UserReleases(
-        calibrate(budget), budget.neighbors, 2**26, NoiseSource(), total, train.n_items, rows.n_users
-    )
+    terms = (calibrate(budget), budget.neighbors, 2**26, NoiseSource(), total)
+    releases = RatingReleases(*terms, n_people=rows.n_users, n_items=train.n_items)
     model = private_means(releases)
     scores = model.scores(model.fold_in(grouped(train)))
     return root_mean_squared_error(to_ratings(scores[test.users, test.items]), test.ratings)

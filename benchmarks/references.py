@@ -3,14 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.completion.item_means import Prior, release_activity, release_means, user_columns
+from hushrank.estimators.completion.item_means import release_census, release_means, user_columns
 from hushrank.estimators.completion.model import CompletionModel
+from hushrank.estimators.completion.recipes import RATINGS, Prior
+from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.linalg.hollow import top_hollow_eigenpairs
-from hushrank.privacy.adaptive import UserReleases
 
 FloatArray = NDArray[np.float64]
-
-MEAN_ROUNDS = 4
 
 
 def em(observed: FloatArray, rank: int, noise: float, n_iterations: int = 20) -> FloatArray:
@@ -41,10 +40,10 @@ def _posterior(V: FloatArray, Y: FloatArray, M: FloatArray, noise: float) -> tup
     return np.einsum("iab,ib->ia", inverse, Y @ V), noise * inverse
 
 
-def private_means(releases: UserReleases) -> CompletionModel:
+def private_means(releases: RatingReleases) -> CompletionModel:
     """The baseline: item means from the whole budget and the user's own offset, no slopes and no factors."""
-    activity, prior = release_activity(releases), Prior()
-    means = release_means(releases, activity, prior, releases.left, MEAN_ROUNDS)
-    offset = user_columns(means.means, activity, prior)[:, :1]
+    census, prior = release_census(releases), Prior()
+    means = release_means(releases, census, prior, releases.left, RATINGS.mean_rounds)
+    offset = user_columns(means.means, census, prior)[:, :1]
     nothing = np.zeros((releases.n_items, 0))
-    return CompletionModel(activity.center + means.means, offset, nothing, prior.noise, activity.counts)
+    return CompletionModel(census.center + means.means, offset, nothing, prior.noise, census.counts)

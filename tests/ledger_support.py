@@ -42,8 +42,7 @@ def postgres_server():
         if os.environ.get("HUSHRANK_REQUIRE_POSTGRES") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
-    # Not `tmp_path`: the path of a socket has at most 107 characters.
-    folder = tempfile.mkdtemp(prefix="hushrank-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    folder = tempfile.mkdtemp(prefix="hushrank-")  # short: the path of a socket has at most 107 characters
     account = unprivileged()
     if account:
         os.chown(folder, account["user"], account["group"])

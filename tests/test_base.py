@@ -116,7 +116,10 @@ def test_numbers_of_any_kind_work_and_are_saved(tmp_path):
 
 def test_plans_take_sizes_by_name_or_as_a_shape():
     by_name = pca().plan(n_samples=30, n_features=4)
-    assert by_name == pca().plan((30, 4)) and by_name.forecast != pca().plan((300, 4)).forecast
+    assert (
+        by_name == pca().plan((30, 4)) == pca().plan(shape=(30, 4))
+        and by_name.forecast != pca().plan((300, 4)).forecast
+    )
     for sizes in ({"n_samples": 30}, {"n_samples": 30, "n_features": 4, "n_users": 3}, {"n_samples": 1.5}):
         with pytest.raises(InvalidParameter, match=r"(n_features|n_users|n_samples) of PrivatePCA must be"):
             pca().plan(**sizes)

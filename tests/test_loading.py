@@ -31,7 +31,7 @@ def test_load_finds_the_class(model, tmp_path):
 
 
 def test_every_release_of_the_registry_is_tried():
-    assert {type(model).__name__ for model in MADE} == set(RELEASES)
+    assert {type(model).__name__ for model in MADE} == set(RELEASES), "a new release adds an instance to MADE"
 
 
 def test_unknown_classes_are_refused(tmp_path):

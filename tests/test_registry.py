@@ -49,6 +49,10 @@ def test_a_planner_has_the_parameters_of_what_it_plans(name):
     assert stated == {key: line.default for key, line in release.parameter_table().items()}
 
 
+def test_every_release_is_planned_here():
+    assert set(PLANNED) == set(RELEASES), "a new release adds its parameters to PLANNED"
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_planner_plans_as_the_estimator_does(name):
     parameters, shape = PLANNED[name]

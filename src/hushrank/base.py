@@ -133,7 +133,7 @@ class PrivateRelease(ABC):
         """The public sizes that `plan` takes."""
         return dict(cls._sizes)
 
-    def plan(self, shape: tuple[int, ...] | None = None, /, **sizes: int) -> Plan:
+    def plan(self, shape: tuple[int, ...] | None = None, **sizes: int) -> Plan:
         """Event, noise scales, guarantee and error forecast of a release, from parameters and public sizes alone.
 
         Parameters
@@ -216,10 +216,11 @@ class PrivateRelease(ABC):
 
         Returns what `work` learned and the guarantee; the caller keeps it with `_keep`.
         """
-        owner, planned = type(self).__name__, tuple(step.event for step in releases.steps())
+        owner, expected = type(self).__name__, set(self._learns)
+        planned = tuple(step.event for step in releases.steps())
         noise = NoiseSource(self.random_state)
         if self._is_adaptive:
-            noise.is_within(planned)  # nothing yet; refuses, before the charge, a plan that no filter can keep
+            noise.check_cap(planned)
         if self.ledger is not None:
             # The key makes a charge that is retried over a bad connection count once; every release has its own.
             terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": owner}
@@ -227,7 +228,7 @@ class PrivateRelease(ABC):
         learned = work(noise)
         if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
             raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
-        if set(learned) != set(self._learns):
+        if set(learned) != expected:  # names only: a value may depend on one person, and values never raise
             raise PlanBroken(f"{owner} learns {tuple(self._learns)} and returned {tuple(learned)}; nothing was kept.")
         return {**learned, "privacy_": noise.guarantee(budget, together(planned))}
 

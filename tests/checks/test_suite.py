@@ -13,6 +13,7 @@ from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.exceptions import ModelFileError
 
 X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
@@ -103,6 +104,12 @@ class KeepsRowsElsewhere(PrivatePCA):
         return super()._fit(source, releases, noise, total)
 
 
+class KeepsTheSource(PrivatePCA):
+    def _fit(self, source, releases, noise, total):
+        self._source = source
+        return super()._fit(source, releases, noise, total)
+
+
 class KeepsTheExactCount(PrivatePCA):
     def _fit(self, source, releases, noise, total):
         return {**super()._fit(source, releases, noise, total), "n_": sum(len(block) for block in source.blocks())}
@@ -183,11 +190,25 @@ class RefusesNaN(PrivatePCA):
         return super()._fit(source, releases, noise, total)
 
 
+class DividesByTheNumberOfRows(PrivatePCA):
+    def _check_source(self, source, releases):
+        pass
+
+    def _check_count(self, n_samples):
+        pass
+
+    def _fit(self, source, releases, noise, total):
+        with np.errstate(all="ignore"):
+            return super()._fit(source, releases, noise, total)
+
+
 PLANTED = [
+    ("check_empty_data_are_refused_or_released_under_replace", DividesByTheNumberOfRows),
     ("check_fit_changes_no_parameter", EditsParameter),
     ("check_fit_leaves_the_data_alone", WritesToData),
     ("check_no_attribute_is_about_single_rows", KeepsScores),
     ("check_no_attribute_is_about_single_rows", KeepsRowsElsewhere),
+    ("check_no_attribute_is_about_single_rows", KeepsTheSource),
     ("check_what_depends_on_the_data_carries_noise", KeepsTheExactCount),
     ("check_what_depends_on_the_data_carries_noise", KeepsExactSums),
     ("check_an_empty_budget_refuses_before_the_data_are_read", ReadsFirst),
@@ -207,7 +228,7 @@ PLANTED = [
 def test_a_broken_promise_is_noticed(name, broken):
     check = next(check for check in CHECKS if check.__name__ == name)
     check(PrivatePCA(2, **PURE), RowSample(X.copy()))
-    with pytest.raises((AssertionError, ValueError)):
+    with pytest.raises((AssertionError, ValueError, ArithmeticError, ModelFileError)):
         check(broken(2, **PURE), RowSample(X.copy()))
 
 

@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from hushrank.data.rows.reading import read_rows
-from hushrank.engine.local import Engine, LocalEngine
+from hushrank.engine.local import LocalEngine, _SharedTotals
+from hushrank.engine.protocol import Engine
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.integer_sums import integer_gram
 
@@ -103,22 +105,32 @@ def test_kernels_must_return_int64_of_one_shape(threads):
 
 
 class AddGram:
-    """Adds Gram matrices and counts to shared totals, one row at a time under a lock."""
+    """Adds the rows of Gram matrices and counts to shared totals: a part for each row, and one for the counts.
+
+    Additions are slow and not atomic, so that two threads at one part would lose some.
+    """
 
     def __init__(self):
-        self.lock, self.callers, self.fresh = threading.Lock(), set(), 0
+        self.callers, self.fresh, self.visits = set(), 0, []
 
     def new_totals(self, lattice):
         self.fresh += 1
         return np.zeros((3, 3), np.int64), np.zeros(1, np.int64)
 
-    def add(self, block, lattice, totals):
-        for i in range(len(block)):
-            part = integer_gram(block[i : i + 1], *lattice)
-            with self.lock:
-                self.callers.add(threading.current_thread())
-                totals[0][:] += part
-                totals[1][:] += 1
+    def n_parts(self, lattice):
+        return 4
+
+    def prepare(self, block, lattice):
+        return integer_gram(block, *lattice), len(block)
+
+    def add(self, prepared, lattice, totals, part):
+        self.callers.add(threading.current_thread())
+        self.visits.append(part)
+        gram_part, count = prepared
+        total, change = (totals[1], count) if part == 3 else (totals[0][part], gram_part[part])
+        seen = total.copy()
+        time.sleep(0)  # another thread may run here
+        total[:] = seen + change
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -127,6 +139,33 @@ def test_shared_totals_have_the_same_bits_for_every_number_of_threads(threads):
     gram_total, count = LocalEngine(threads, block_rows=7).total(rows_of(lambda: [X]), kernel, (2.0, 4**18))
     assert np.array_equal(gram_total, integer_gram(X, 2.0, 4**18)) and count.tolist() == [900]
     assert kernel.fresh == 1 and (threading.current_thread() in kernel.callers) == (threads == 1)
+    assert np.bincount(kernel.visits).tolist() == [len(kernel.visits) // 4] * 4  # every block at every part once
+
+
+def test_blocks_begin_at_different_parts_and_visit_all_of_them():
+    X, kernel = np.ones((8, 3)), AddGram()
+    LocalEngine(1, block_rows=1).total(rows_of(lambda: [X[i : i + 1] for i in range(8)]), kernel, (2.0, 4**18))
+    assert np.array(kernel.visits).reshape(8, 4).tolist() == [[0, 1, 2, 3]] * 8  # one thread has nobody to avoid
+    shared = _SharedTotals(AddGram(), (2.0, 4**18), threads=2)
+    for i in range(4):
+        shared.add(X[i : i + 1], (2.0, 4**18))
+    visits = np.array(shared._kernel.visits).reshape(4, 4).tolist()
+    assert visits == [[0, 1, 2, 3], [2, 3, 0, 1]] * 2
+
+
+def test_two_threads_are_never_at_one_part_at_a_time():
+    busy, collisions = [threading.Lock() for _ in range(4)], []
+
+    class Watched(AddGram):
+        def add(self, prepared, lattice, totals, part):
+            if not busy[part].acquire(blocking=False):
+                collisions.append(part)
+                return
+            time.sleep(1e-4)
+            busy[part].release()
+
+    LocalEngine(4, block_rows=1).total(rows_of(np.ones((60, 3))), Watched(), (2.0, 4**18))
+    assert collisions == []
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -141,9 +180,10 @@ def test_an_error_in_a_shared_kernel_stops_the_reading(threads):
     read, before = [], threading.active_count()
 
     class Failing(AddGram):
-        def add(self, block, lattice, totals):
+        def prepare(self, block, lattice):
             if block[0, 0] == 20:
                 raise Stop
+            return super().prepare(block, lattice)
 
     def source():
         for i in range(10_000):

@@ -38,7 +38,9 @@ def contribution_of(G, norm_bound, limit, n_rows=None, lowest=-math.inf):
     """The integers that are added to rows 0, 2, 4, ... of zeros, and the returned factor."""
     n = len(G) if n_rows is None else n_rows
     total = np.zeros((2 * len(G), G.shape[1]), np.int64)
-    factor = add_contribution(G, n, np.arange(0, 2 * n, 2, dtype=np.int32), Bound(norm_bound, float(limit), lowest), total)
+    factor = add_contribution(
+        G, n, np.arange(0, 2 * n, 2, dtype=np.int32), Bound(norm_bound, float(limit), lowest), total
+    )
     assert not total[1::2].any() and not total[2 * n :].any()
     return total[::2], factor
 

@@ -53,6 +53,15 @@ def own_of(entries, user):
     return items[users == user], ratings[users == user]
 
 
+@pytest.fixture(scope="module")
+def alone(model, entries):
+    """What each user is told alone: own factors, predictions and recommendations."""
+    return [
+        (model.fold_in(own), model.predict(own), model.recommend(own, 5).items)
+        for own in (own_of(entries, user) for user in range(300))
+    ]
+
+
 @pytest.fixture
 def low_thresholds(monkeypatch):
     """Every internal threshold so low that this little data passes it many times."""
@@ -64,30 +73,30 @@ def low_thresholds(monkeypatch):
     monkeypatch.setattr(queries, "_USERS_AT_ONCE", 7)
 
 
-def assert_answers_belong(model, asked, entries, users):
+def assert_answers_belong(model, asked, entries, alone, users):
     """Row i of every answer is what user i alone is told; `users` are those whose rows are expected, in order."""
     Z, predicted, top = model.fold_in(asked), model.predict(asked), model.recommend(asked, 5)
     assert len(Z) == len(predicted) == len(top.items) == len(top.users) == len(users)
     for i, user in enumerate(users):
-        own = own_of(entries, user)
-        assert np.array_equal(Z[i], model.fold_in(own))
-        assert np.array_equal(top.items[i], model.recommend(own, 5).items)
-        assert not set(top.items[i]) & set(own[0])
-        assert predicted[i] == pytest.approx(model.predict(own), rel=1e-12)
+        own_factors, own_predictions, own_top = alone[user]
+        assert np.array_equal(Z[i], own_factors)
+        assert np.array_equal(top.items[i], own_top)
+        assert not set(top.items[i]) & set(own_of(entries, user)[0])
+        assert np.allclose(predicted[i], own_predictions, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("form", [*SPARSE, "dense"])
-def test_rows_of_matrices_are_answered_in_their_order(model, entries, form, low_thresholds):
+def test_rows_of_matrices_are_answered_in_their_order(model, entries, alone, form, low_thresholds):
     asked = stored(entries, "csr" if form == "dense" else form)
     if form == "dense":
         asked = np.where(asked.toarray() == 0, np.nan, asked.toarray())
-    assert_answers_belong(model, asked, entries, range(300))
+    assert_answers_belong(model, asked, entries, alone, range(300))
     assert model.recommend(asked, 2).users.tolist() == list(range(300))
 
 
 def test_a_million_entries_and_more_change_no_owner():
     """Violation 1: above 2^20 stored ratings rows came back in the order of the grouping."""
-    n_users, n_items, n_each = 2048, 1100, 1024
+    n_users, n_items, n_each = 1067, 1100, 1024
     model = fitted(n_items)
     rng = np.random.default_rng(7)
     items = np.argsort(rng.uniform(size=(n_users, n_items)), axis=1)[:, :n_each].ravel()
@@ -100,15 +109,14 @@ def test_a_million_entries_and_more_change_no_owner():
     assert np.array_equal(expected[::97], alone)
     for form in SPARSE[1:]:
         asked = shuffled.asformat(form)
-        assert asked.nnz == 2**21
+        assert asked.nnz > 2**20
         assert np.array_equal(model.fold_in(asked), expected), form
     table = pa.table({"user": users[order], "item": items[order], "rating": ratings[order]})
     top = model.recommend(table, 3)
     assert np.array_equal(model.fold_in(table), expected[top.users])
     by_row = model.recommend(shuffled, 3)
     assert by_row.users.tolist() == list(range(n_users)) and np.array_equal(by_row.items[top.users], top.items)
-    seen = {(int(u), int(i)) for u, i in zip(users, items, strict=True)}
-    assert not any((int(u), int(i)) in seen for u, own in zip(top.users, top.items, strict=True) for i in own)
+    assert not np.isin(top.users[:, np.newaxis] * n_items + top.items, users * n_items + items).any()
 
 
 IDS = {
@@ -120,22 +128,20 @@ IDS = {
 
 @pytest.mark.parametrize("kind", IDS)
 @pytest.mark.parametrize("form", [pa.table, pl.DataFrame, pd.DataFrame])
-def test_tables_in_any_order_carry_their_ids(model, entries, kind, form, low_thresholds):
+def test_tables_in_any_order_carry_their_ids(model, entries, alone, kind, form, low_thresholds):
     name = IDS[kind]
     dtype = {"int64": pa.int64(), "uint64": pa.uint64(), "str": pa.string()}[kind]
     ids = pa.array([name(int(user)) for user in entries[0]], dtype)
     column = {pa.table: ids, pl.DataFrame: pl.from_arrow(ids), pd.DataFrame: pd.Series(ids.to_pylist())}[form]
     asked = form({"user": column, "item": entries[1], "rating": entries[2]})
     users = list(dict.fromkeys(entries[0].tolist()))
-    assert_answers_belong(model, asked, entries, users)
+    assert_answers_belong(model, asked, entries, alone, users)
     top = model.recommend(asked, 5)
     by_id = dict(zip(top.users, top.items, strict=True))
     assert list(by_id) == [name(user) for user in users]
     assert np.array_equal(by_id[name(users[3])], top.items[3])
     pairs = form({"user": column[:50], "item": entries[1][:50]})
-    expected = [
-        model.predict(own_of(entries, u), [i])[0] for u, i in zip(*(part[:50] for part in entries[:2]), strict=True)
-    ]
+    expected = [alone[user][1][item] for user, item in zip(*(part[:50] for part in entries[:2]), strict=True)]
     assert model.predict_ratings(asked, pairs) == pytest.approx(np.array(expected), rel=1e-12)
 
 

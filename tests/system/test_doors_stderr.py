@@ -96,32 +96,41 @@ for neighbors in {RELATIONS}:
         model.fit("ratings.csv")
 """
 
-# The same for the command line: arguments are lists of words, as JSON.
-COMMAND_LINE = """
+# The same for the command line: arguments are lines, as JSON. What ends a command is written on both streams.
+END = "-- end --\n"
+COMMAND_LINE = f"""
 import json, sys
 from hushrank.cli.main import cli
 for line in json.loads(sys.argv[1]):
     cli.main(line.split(), prog_name="hushrank", standalone_mode=False)
+    for stream in (sys.stdout, sys.stderr):
+        stream.write({END!r})
 """
 
 
-def command_lines(options):
-    return [
-        f"{line} --epsilon 1 --neighbors {neighbors} --out model {options}"
-        for line in COMMANDS.values()
-        for neighbors in RELATIONS
-    ]
+def in_one_process(folder, lines):
+    """What every one of these command lines prints on stdout and on stderr."""
+    printed = in_a_process(folder, "-c", COMMAND_LINE, json.dumps(lines))
+    (*out, last_out), (*err, last_err) = (text.split(END) for text in printed)
+    assert last_out == last_err == ""
+    return list(zip(out, err, strict=True))
 
 
 def test_a_fit_in_python_prints_nothing(folder):
     assert in_a_process(folder, "-c", PYTHON) == ("", "")
 
 
-@pytest.mark.parametrize("options", ["", "--quiet"])
-def test_the_command_line_prints_nothing_private(folder, options):
-    out, err = in_a_process(folder, "-c", COMMAND_LINE, json.dumps(command_lines(options)))
-    assert err == ""
-    assert out.count("guarantee: ") == len(COMMANDS) * len(RELATIONS) and secrets_in(out) == set()
+def test_the_command_line_prints_nothing_private(folder):
+    lines = [
+        f"{line} --epsilon 1 --neighbors {neighbors} --out model {options}"
+        for options in ("", "--quiet")
+        for line in COMMANDS.values()
+        for neighbors in RELATIONS
+    ]
+    printed = in_one_process(folder, lines)
+    assert len(printed) == len(lines)
+    for out, err in printed:
+        assert err == "" and out.count("guarantee: ") == 1 and secrets_in(out) == set()
 
 
 def test_the_command_itself_prints_nothing_private(folder):
@@ -132,10 +141,8 @@ def test_the_command_itself_prints_nothing_private(folder):
 
 
 def test_those_who_ask_are_told(folder):
-    seen_rows, seen_ratings = (
-        in_a_process(folder, "-c", COMMAND_LINE, json.dumps([f"{COMMANDS[name]} --epsilon 1 --out model --verbose"]))
-        for name in ("pca", "spectral")
-    )
+    lines = [f"{COMMANDS[name]} --epsilon 1 --out model --verbose" for name in ("pca", "spectral")]
+    seen_rows, seen_ratings = in_one_process(folder, lines)
     assert secrets_in(seen_rows[1]) == {N_ROWS, N_LOST, N_LONG}
     assert secrets_in(seen_ratings[1]) >= {N_RATINGS, N_UNKNOWN, N_BROKEN, N_CLIPPED}
     assert "not private" in seen_rows[1].lower() and "not private" in seen_ratings[1].lower()

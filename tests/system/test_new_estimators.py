@@ -6,9 +6,12 @@ import pytest
 import hushrank as hr
 import toys
 from hushrank import registry
+from hushrank.archive.attributes import Attribute
 from hushrank.checks import conformance_checks
-from hushrank.checks.samples import RatingSample, RowSample, UpdateSample, UserRecordSample
+from hushrank.checks.samples import RatingSample, RecordSample, RowSample, UpdateSample, UserRecordSample
+from hushrank.data.records.reading import read_records
 from hushrank.exceptions import ModelFileError
+from hushrank.linalg.integer_sums import integer_sum
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((37, 5))
@@ -80,3 +83,53 @@ def test_sketches_are_updated_merged_and_released_later():
 
 
 HALVES = (slice(None, 20), slice(20, None))
+
+
+# Toys that break a promise in the way of their kind of data.
+
+
+class BoundsRecordsNotUsers(toys.ToyMeanAnswer):
+    _kernel = staticmethod(lambda block, lattice: integer_sum(block.y.reshape(-1, 1), lattice))
+
+
+class TrustsAnswers(toys.ToyEstimator):
+    _learns = {"sum_": Attribute(float, (1,))}  # noqa: RUF012
+
+    def fit(self, X, y=None):
+        return self._fit_data(X, y)
+
+    def _read(self, *data):
+        return read_records(*data, owner="TrustsAnswers")
+
+    @staticmethod
+    def _kernel(block, lattice):
+        finite = np.nan_to_num(np.clip(block.y, -1e12, 1e12))
+        return np.array([round(float(number) / lattice.unit) for number in finite], np.int64).sum(keepdims=True)
+
+
+class ReleasesTwiceForOneCharge(toys.ToyColumnTotals):
+    def release(self):
+        ledger = self.ledger
+        self.ledger = None if getattr(self, "_is_paid", False) else ledger
+        try:
+            return super().release()
+        finally:
+            self.ledger, self._is_paid = ledger, True
+
+
+BROKEN = [
+    (BoundsRecordsNotUsers(**TERMS), TOYS["ToyMeanAnswer"][1], "check_one_person_is_hidden"),
+    (TrustsAnswers(**TERMS), RecordSample(X, RNG.standard_normal(37)), "check_one_person_is_hidden"),
+    (
+        ReleasesTwiceForOneCharge(**TERMS, n_rows=6, n_columns=4),
+        TOYS["ToyColumnTotals"][1],
+        "check_a_second_release_is_charged_too",
+    ),
+]
+
+
+@pytest.mark.parametrize(("broken", "sample", "name"), BROKEN, ids=[type(toy).__name__ for toy, *_ in BROKEN])
+def test_a_promise_that_is_broken_in_the_way_of_its_data_is_noticed(broken, sample, name):
+    check = dict(conformance_checks(broken, sample))[name]
+    with pytest.raises(AssertionError):
+        check()

@@ -27,7 +27,9 @@ def releases_of(name):
 
 @pytest.mark.parametrize("name", FITS)
 def test_the_bits_are_those_of_before(name):
-    expected = json.loads(RECORDED.read_text())[name]
+    recorded = json.loads(RECORDED.read_text())
+    assert name in recorded, "a new fit is recorded as the docstring says"
+    expected = recorded[name]
     assert len(expected["releases"]) >= 1
     assert releases_of(name) == expected
 

@@ -81,13 +81,15 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
     learned[_GUARANTEE] = Guarantee.from_dict(content["guarantee"])
     _check_parameter_names(cls, parameters)
     repeated = {name: kept for name, kept in cls._repeated.items() if name not in parameters}
+    if not all(isinstance(learned.get(kept), list | np.ndarray | Texts) for kept in repeated.values()):
+        raise ValueError(f"its parameter {next(iter(repeated))!r} is missing, and no attribute repeats it")
     parameters |= {name: learned[kept] for name, kept in repeated.items()}
     table = cls.parameter_table()
     # Sizes first, with columns as they are in the file: a wrong one is refused before much is made of it.
     _check_shapes(cls(**{name: table[name].from_json(value) for name, value in parameters.items()}), learned)
     learned = {name: _to_objects(value) for name, value in learned.items()}
     loaded = {name: value.tolist() if isinstance(value, Texts) else value for name, value in parameters.items()}
-    loaded |= {name: learned[kept].tolist() for name, kept in repeated.items()}
+    loaded |= {name: learned[kept].tolist() for name, kept in repeated.items()}  # arrays by now
     model = cls(**{name: table[name].from_json(value) for name, value in loaded.items()})
     _check_model(model, learned)
     model._keep(learned)

@@ -7,6 +7,7 @@ with probability below 1e-9.
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,10 @@ NOISE_CHECKS = (
 
 
 def contents(model: Any) -> Iterator[tuple[str, Any]]:
-    """Everything a model holds beside its parameters, with containers taken apart."""
+    """Everything a model holds beside its parameters, with containers and other objects taken apart."""
     parameters = model._parameters() if isinstance(model, PrivateRelease) else ()
     waiting = [(name, value) for name, value in vars(model).items() if name not in parameters]
+    seen = {id(model)}
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
@@ -117,8 +119,20 @@ def contents(model: Any) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, list | tuple):
             waiting += [(f"{name}[{i}]", part) for i, part in enumerate(value)]
             yield f"len({name})", len(value)
+        elif parts := _parts(value):
+            if id(value) not in seen:
+                seen.add(id(value))
+                waiting += [(f"{name}.{part}", held) for part, held in parts.items()]
         else:
             yield name, value
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    """Attributes of an object that keeps any, such as a source of data; none of arrays, numbers and classes."""
+    if isinstance(value, type | np.ndarray | np.generic | ModuleType) or callable(value):
+        return {}
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots if hasattr(value, name)}}
 
 
 def _with_small_epsilon(estimator: PrivateRelease, sample: Sample) -> PrivateRelease:

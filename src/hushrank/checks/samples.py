@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.base import Sizes
 from hushrank.privacy.guarantee import Neighbors
 
 Array = NDArray[Any]
 
 _HUGE = 1e9  # beyond every bound, so that no noisy center or scale moves a contribution
 _LEAST_PEOPLE = 1000  # so many that they stand above the noise of other releases
+_MANY_RECORDS = 300  # of the extreme user, beside one: a bound for each record is no bound for a user
 _ODD = (math.nan, math.inf, -1.7e308, 5e-324)
 
 
@@ -45,6 +45,10 @@ class Sample(ABC):
         """The same with other data of this kind, such as those of a noise probe."""
         return model.fit(*data)
 
+    def release_again(self, model: Any) -> Any:
+        """Another release without new data: another fit, or whatever releases what an object has been told."""
+        return self.learn(model)
+
     def copy(self) -> Self:
         """The same data in other memory."""
         return type(self)(*(np.array(part) for part in self.data))
@@ -56,13 +60,13 @@ class Sample(ABC):
 
     @property
     @abstractmethod
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """What `plan` is given; the first is the number of people."""
 
     @property
     def n_people(self) -> int:
         """How many there are."""
-        return next(iter(self.sizes.values()))
+        return int(next(iter(self.sizes.values())))
 
     @abstractmethod
     def people(self, chosen: Any) -> Self:
@@ -85,7 +89,7 @@ class RowSample(Sample):
     """Rows of numbers, one a person: `fit(X)`."""
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """Rows and columns."""
         n_samples, n_features = self.data[0].shape
         return {"n_samples": n_samples, "n_features": n_features}
@@ -124,7 +128,7 @@ class RatingSample(RowSample):
     """An array of ratings with a row for each user: `fit(X)`."""
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """Users and items."""
         n_users, n_items = self.data[0].shape
         return {"n_users": n_users, "n_items": n_items}
@@ -133,12 +137,28 @@ class RatingSample(RowSample):
 class RecordSample(RowSample):
     """Records with an answer, one a person: `fit(X, y)`."""
 
+    def spoiled(self) -> Self:
+        """Four records of odd numbers and answers."""
+        X, y = super().spoiled().data
+        y = y.astype(np.float64)
+        y[: len(_ODD)] = _ODD
+        return type(self)(X, y)
+
+    def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
+        """Huge records with huge answers; the first has the largest, or is gone, or has hardly any."""
+        (X, y), (without, others) = (sample.data for sample in super().extreme_neighbors(neighbors))
+        y, others = (_HUGE * part.astype(np.float64) for part in (y, others))
+        y[0] = _HUGE
+        if neighbors != Neighbors.ADD_REMOVE:
+            others[0] = math.nan
+        return type(self)(X, y), type(self)(without, others)
+
 
 class UserRecordSample(Sample):
     """Records with an answer, several a user: `fit(X, y, users)`."""
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """Users and columns."""
         X, _, users = self.data
         return {"n_users": len(np.unique(users)), "n_features": X.shape[1]}
@@ -165,19 +185,22 @@ class UserRecordSample(Sample):
         return type(self)(X, y, users)
 
     def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
-        """Huge records; all of the first user are the largest, or that user is gone, or has hardly any numbers."""
+        """Huge records; the first user has very many of the largest, or is gone, or has one with hardly any numbers."""
         X, y, users = self.data
         repeat, known = -(-_LEAST_PEOPLE // self.n_people), np.unique(users)
         codes = np.searchsorted(known, users)
         users = np.concatenate([codes + copy * len(known) for copy in range(repeat)])
         X, y = _HUGE * np.tile(X, (repeat, 1)), _HUGE * np.tile(y, repeat)
-        X[users == 0], y[users == 0] = _HUGE, _HUGE
-        with_person = type(self)(X, y, users)
+        others = type(self)(X, y, users).people(slice(1, None))
+        first, zeros = np.full((_MANY_RECORDS, X.shape[1]), _HUGE), np.zeros(_MANY_RECORDS, users.dtype)
+        with_person = others._with(first, np.full(_MANY_RECORDS, _HUGE), zeros)
         if neighbors == Neighbors.ADD_REMOVE:
-            return with_person, with_person.people(slice(1, None))
-        X, y = X.copy(), y.copy()
-        X[users == 0], y[users == 0] = 1.0 / _HUGE, math.nan
-        return with_person, type(self)(X, y, users)
+            return with_person, others
+        return with_person, others._with(first[:1] / _HUGE**2, np.full(1, math.nan), zeros[:1])
+
+    def _with(self, *records: Array) -> Self:
+        """These records, then all others."""
+        return type(self)(*(np.concatenate(pair) for pair in zip(records, self.data, strict=True)))
 
 
 class UpdateSample(Sample):
@@ -190,8 +213,12 @@ class UpdateSample(Sample):
         model.update(*data[:3])
         return model.release()
 
+    def release_again(self, model: Any) -> Any:
+        """Without an update in between."""
+        return model.release()
+
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """Updates, and the shape of the matrix."""
         n_rows, n_columns = (int(size) for size in self.data[3])
         return {"n_updates": len(self.data[0]), "n_rows": n_rows, "n_columns": n_columns}

@@ -99,6 +99,15 @@ def check_two_fits_charge_twice(estimator: PrivateRelease, sample: Sample) -> No
             assert [charge.event for charge in charges] == [event] * count
 
 
+def check_a_second_release_is_charged_too(estimator: PrivateRelease, sample: Sample) -> None:
+    """Also where nothing new was read since the first: the noise is another, and two of them tell more than one."""
+    with _account(estimator, factor=3) as (account, _):
+        model = fresh(estimator, ledger=account)
+        sample.learn(model)
+        sample.release_again(model)
+        assert len(account.history()) == 3  # its creation, and two charges
+
+
 def check_an_empty_budget_refuses_before_the_data_are_read(estimator: PrivateRelease, sample: Sample) -> None:
     """BudgetExceeded; no value was read, nothing was charged, nothing was learned."""
     with _account(estimator, factor=0.5) as (account, _):
@@ -168,6 +177,17 @@ def check_empty_data_release_noise_under_add_remove(estimator: PrivateRelease, s
     """Where the number of rows is secret, no rows are as good as any."""
     model = sample.people(slice(0, 0)).learn(fresh(estimator, neighbors="add_remove"))
     assert model.privacy_.neighbors == Neighbors.ADD_REMOVE
+
+
+def check_empty_data_are_refused_or_released_under_replace(estimator: PrivateRelease, sample: Sample) -> None:
+    """Nobody is as public as any other number of people: a refusal by name, or a model like any other."""
+    model = fresh(estimator, neighbors="replace")
+    try:
+        learned = sample.people(slice(0, 0)).learn(model)
+    except InvalidParameter:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        learned.save(Path(folder, "model"))  # checks every attribute
 
 
 def check_same_bits_in_any_order(estimator: PrivateRelease, sample: Sample) -> None:

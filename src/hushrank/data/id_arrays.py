@@ -78,6 +78,8 @@ def _as_array(ids: Any) -> pa.Array | pa.ChunkedArray:
 
 def array_of(ids: Any) -> pa.Array:
     """A sequence of Python or NumPy values as an Arrow array."""
+    if isinstance(ids, list | tuple) and any(isinstance(value, np.floating) for value in ids):
+        ids = [float(value) if isinstance(value, np.floating) else value for value in ids]  # Arrow cuts off digits
     try:
         return pa.array(ids)
     except OverflowError:  # integers beyond int64 may fit without a sign

@@ -121,8 +121,11 @@ class _SharedTotals:
     """One set of totals for all threads, with a lock for each of its parts."""
 
     def __init__(self, kernel: SharedKernel, public_state: Any, threads: int) -> None:
-        self._kernel, self.totals = kernel, kernel.new_totals(public_state)
-        self._locks = [threading.Lock() for _ in range(kernel.n_parts(public_state))]
+        self._kernel, self.totals, n_parts = kernel, kernel.new_totals(public_state), kernel.n_parts(public_state)
+        if n_parts < 1 or any(total.dtype != np.int64 for total in self.totals):
+            got = ", ".join(str(total.dtype) for total in self.totals)
+            raise TypeError(f"a shared kernel must have int64 totals in at least 1 part; got {got} in {n_parts}.")
+        self._locks = [threading.Lock() for _ in range(n_parts)]
         self._threads, self._turns = threads, itertools.count()
 
     def add(self, block: Any, public_state: Any) -> tuple[IntegerArray, ...]:

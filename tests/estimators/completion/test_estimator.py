@@ -2,6 +2,7 @@
 
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -159,7 +160,8 @@ def test_a_saved_model_holds_no_user_and_no_rating(terms, neighbors, tmp_path):
     model.save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     header, arrays = read_archive(tmp_path / "model")
-    shapes = [np.shape(value) for value in [*arrays.values(), *vars(model).values()]]
+    held = [value for name, value in vars(model).items() if name != "_made_catalogue"]  # of the public items
+    shapes = [np.shape(value) for value in [*arrays.values(), *held]]
     assert all(n_users not in shape and len(table) not in shape for shape in shapes)
     for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
         assert "zaphod".encode(encoding) not in content and "beeblebrox".encode(encoding) not in content
@@ -314,3 +316,13 @@ def test_the_catalogue_is_built_once_a_fit(ratings, monkeypatch):
     model = completion(items=items).fit(ratings[1])
     assert built == [items] and model.items is items
     assert model.set_params(items=[*items[:-1], "another"]).fit(ratings[1]).items_[-1] == "another"
+
+
+def test_threads_that_fit_one_estimator_do_not_disturb_each_other(ratings):
+    items = [f"film {j}" for j in range(N_ITEMS)]
+    model = completion(items=items, random_state=1, engine=LocalEngine(1))
+    expected = completion(items=items, random_state=1).fit(ratings[1])
+    with ThreadPoolExecutor(4) as pool:
+        for fitted in pool.map(lambda _: model.fit(ratings[1]), range(12)):
+            assert fitted is model
+    assert_equal_models(model, expected)

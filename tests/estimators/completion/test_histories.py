@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.id_arrays import bytes_as_text
+from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.estimators.completion.histories import FORMS, find_items, read_histories, read_pairs, to_array
 from hushrank.exceptions import InvalidParameter
 

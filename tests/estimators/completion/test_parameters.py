@@ -10,7 +10,7 @@ import pytest
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import METHODS, AlternatingLeastSquares, FactoredGradient, Spectral
-from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam
+from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam, build_catalogue
 from hushrank.exceptions import InvalidParameter
 
 METHOD = MethodParam(words=tuple(METHODS))
@@ -66,6 +66,7 @@ def test_wrong_catalogues_are_refused():
     for value in CatalogueParam().wrong_values():
         with pytest.raises(InvalidParameter, match=r"^items of Owner must be .*, or None for a matrix; got"):
             CatalogueParam().check(value, "items", "Owner")
+            build_catalogue(value, "Owner")
 
 
 def test_a_count_is_checked_without_making_so_many_ids():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushrank.base import clone
+from hushrank.estimator import clone
 from hushrank.estimators.completion.estimator import PrivateCompletion
 
 TERMS = {"epsilon": 10.0, "delta": 1e-6, "rating_range": (1, 5)}

@@ -1,5 +1,8 @@
 """Serving: predictions are the ridge regression of NumPy, recommendations their largest, in any form and number."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
+from hushrank.estimators.completion import queries
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.queries import _largest
 from hushrank.evaluation.synthetic import synthetic_ratings
@@ -111,6 +115,38 @@ def test_strings_name_the_same_items(model, named):
 
 
 # Recommendations
+
+
+@pytest.fixture
+def made_catalogues(monkeypatch):
+    """The catalogues that queries make."""
+    made, make = [], queries.Catalogue
+    monkeypatch.setattr(queries, "Catalogue", lambda ids: made.append(make(ids)) or made[-1])
+    return made
+
+
+def test_the_catalogue_of_a_fit_or_of_the_first_query_serves_all_queries(made_catalogues):
+    model = PrivateCompletion(2, rating_range=(1, 5), items=NAMES, **TERMS).fit(with_names(RATINGS))
+    own, table = {NAMES[7]: 5.0, NAMES[3]: 1.0}, with_names(RATINGS)
+    for asked in (model, copy.deepcopy(model)):
+        for _ in range(2):
+            asked.recommend(own), asked.predict(own, NAMES[:2]), asked.fold_in(own), asked.similar_items(NAMES[1])
+            asked.predict_ratings(table, table[["user", "item"]])
+        assert len(made_catalogues) == (asked is not model)
+    model.set_params(items=N_ITEMS).fit(RATINGS.table())
+    assert set(model.recommend({7: 5.0}, N_ITEMS).items.tolist()) == set(range(N_ITEMS)) - {7}
+    with pytest.raises(InvalidParameter):
+        model.predict(own)  # the names of the first fit
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_leave_the_catalogue_behind_and_answer_the_same(named, duplicate):
+    own = {NAMES[7]: 5.0, NAMES[3]: 1.0}
+    expected = named.recommend(own)
+    assert "_made_catalogue" in vars(named) and b"_made_catalogue" not in pickle.dumps(named)
+    other = duplicate(named)
+    assert "_made_catalogue" not in vars(other)
+    assert other.recommend(own).items.tolist() == expected.items.tolist()
 
 
 def test_recommendations_are_the_largest_predictions_without_those_seen(model):

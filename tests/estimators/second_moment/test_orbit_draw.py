@@ -85,7 +85,7 @@ def test_complex_draws_have_the_law_of_the_planned_rate(levels, neighbors):
 def test_real_draws_of_rank_two_are_the_real_part_of_complex_ones():
     M, E = matrix(VALUES)
     releases, noise = plan(2, levels=np.ones(2), epsilon=0.5), NoiseSource()
-    assert releases.is_rounded
+    assert releases.keeps_real_part
     samples = [release_orbit(M, releases, noise) for _ in range(1500)]
     diagonals = [np.diag(E.T @ sample.matrix() @ E) for sample in samples]
     assert_plausible(hotelling_p_value(diagonals, mean_diagonal(OrbitLaw(0.25 * VALUES, [1.0, 1.0], True))))

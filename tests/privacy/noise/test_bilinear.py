@@ -16,20 +16,20 @@ from hushrank.privacy.noise.laws import normal_law
 DEPTH = 6  # digits of the reference: 384 more than the sampler drew
 
 
-def exact_form(A, B, sign, i, j, depth=DEPTH):
-    """The bilinear form as a fraction, off by far less than any test can see."""
-    a, b = ([X.row(k, depth) for k in (i, j)] for X in (A, B))
+def exact_form(a, b, sign, bits):
+    """The bilinear form of two rows of A and the same two of B as a fraction, off by far less than any test can see."""
     dot = sum(x * y for x, y in zip(a[0], b[1], strict=True))
     dot += sign * sum(x * y for x, y in zip(a[1], b[0], strict=True))
-    return Fraction(dot, 1 << 2 * (A.bits + 1 + 64 * depth))
+    return Fraction(dot, 1 << 2 * bits)
 
 
 def reference(A, B, offset, sign, multiplier, halvings, shift):
-    d = len(offset)
+    d, bits = len(offset), A.bits + 1 + 64 * DEPTH
+    a, b = ([X.row(i, DEPTH) for i in range(d)] for X in (A, B))
     R = np.zeros((d, d), object)
     for i in range(d):
         for j in range(i if sign > 0 else i + 1, d):
-            form = Fraction(multiplier, 1 << halvings) * exact_form(A, B, sign, i, j)
+            form = Fraction(multiplier, 1 << halvings) * exact_form((a[i], a[j]), (b[i], b[j]), sign, bits)
             whole = math.floor(form + Fraction(int(offset[i, j]), 1 << shift) + Fraction(1, 2))
             R[i, j], R[j, i] = (wrap_int64(value << shift) >> shift for value in (whole, sign * whole))
     return R
@@ -103,7 +103,8 @@ def test_float_error_stays_far_below_its_bound(d):
     rng = np.random.default_rng(d)
     errors = []
     for i, j in rng.integers(0, d, (100, 2)).tolist():
-        errors.append(abs(float(Fraction(float(P[i, j] + P[j, i])) - exact_form(A, B, 1, i, j, depth=1))))
+        exact = exact_form(*([X.row(k, 1) for k in (i, j)] for X in (A, B)), 1, A.bits + 1 + 64)
+        errors.append(abs(float(Fraction(float(P[i, j] + P[j, i])) - exact)))
     assert 0 < max(errors) < bound / 10
 
 

@@ -6,15 +6,13 @@ Post       predictions, recommendations and similar items.
 Privacy    docs/privacy/completion.md, Theorem 1 (adaptive releases) and Theorem 2 (joint privacy).
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
-from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
 from hushrank.data.source import Source
@@ -22,6 +20,7 @@ from hushrank.estimator import PrivateEstimator
 from hushrank.estimators.completion.histories import to_array
 from hushrank.estimators.completion.methods import learn_model
 from hushrank.estimators.completion.options import to_options
+from hushrank.estimators.completion.parameters import build_catalogue
 from hushrank.estimators.completion.plan import CompletionPlan, CompletionPlanner
 from hushrank.estimators.completion.probe import completion_probe
 from hushrank.estimators.completion.queries import Recommender
@@ -167,52 +166,36 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         -------
         self
         """
-        with self._one_catalogue():
-            return self._fit_data(X)
-
-    @contextmanager
-    def _one_catalogue(self) -> Iterator[None]:
-        """Build the catalogue once: while a fit lasts it stands for the parameter `items`."""
-        try:
-            self._built = None if self.items is None else _to_catalogue(self.items)
-        except InvalidParameter:
-            self._built = self.items  # the parameter table says what is wrong with it
-        try:
-            yield
-        finally:
-            del self._built
-
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "items": self._catalogue_or_items()}
-
-    def _catalogue_or_items(self) -> Any:
-        return getattr(self, "_built", self.items)
+        return self._fit_data(X)
 
     def _read(self, *data: Any) -> Source:
-        (X,) = data
-        return read_ratings(
+        (X,), owner = data, type(self).__name__
+        ratings = read_ratings(
             X,
-            owner=type(self).__name__,
-            items=self._catalogue_or_items(),
+            owner=owner,
+            items=None if self.items is None else build_catalogue(self.items, owner),
             rating_range=self.rating_range,
             n_users=self.n_users,
             is_implicit=self._is_implicit,
         )
+        if isinstance(X, Source):  # it was read before, perhaps with another catalogue or range
+            self._check_read(ratings)
+        return ratings
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         n_items, items = learned[COLUMNS], learned[COLUMNS] if self.items is None else self.items
         if isinstance(items, int) and items != n_items:  # before so many ids are made
             raise ValueError(f"items is {items} and there are {n_items} of them")
-        if not np.array_equal(to_array(_to_catalogue(items).ids), learned["items_"]):
+        if not np.array_equal(to_array(build_catalogue(items, type(self).__name__).ids), learned["items_"]):
             raise ValueError("items_ are not the ids of the catalogue")
         if learned["n_factors_"] != int(np.any(learned["item_factors_"] != 0.0, axis=0).sum()):
             raise ValueError("n_factors_ is not the number of factors")
 
-    def _check_source(self, source: Any, releases: CompletionPlan) -> None:
+    def _check_read(self, source: Any) -> None:
         """Refuse ratings that were read with another catalogue or range."""
         owner = type(self).__name__
         if self.items is not None:
-            catalogue = _to_catalogue(self._catalogue_or_items())
+            catalogue = build_catalogue(self.items, owner)
             if len(catalogue) != source.n_items or getattr(source, "catalogue", None) not in (None, catalogue):
                 raise InvalidParameter(owner, "items", f"the {source.n_items} ids of the ratings", repr(catalogue))
         limits = None if self._is_implicit else check_rating_range(self.rating_range, owner)
@@ -234,7 +217,11 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         model = learn_model(to_options(self.method), spending, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((n_items, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        catalogue = _to_catalogue(n_items if self.items is None else self._catalogue_or_items())
+        catalogue = getattr(source, "catalogue", None)  # made once, where the ratings were read
+        if catalogue is None:
+            catalogue = build_catalogue(n_items if self.items is None else self.items, type(self).__name__)
+        items = to_array(catalogue.ids)
+        self._made_catalogue = (items, catalogue)  # for queries, as long as these are the items of the model
         return {
             "item_factors_": factors,
             "item_features_": model.features,
@@ -242,9 +229,5 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
             "item_counts_": model.counts,
             "n_factors_": int(np.any(factors != 0.0, axis=0).sum()),
             "ridge_": float(model.ridge),
-            "items_": to_array(catalogue.ids),
+            "items_": items,
         }
-
-
-def _to_catalogue(items: Any) -> Catalogue:
-    return items if isinstance(items, Catalogue) else Catalogue(items)

@@ -14,7 +14,7 @@ from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.forecast import forecast_completion
 from hushrank.estimators.completion.options import METHODS, to_options
-from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam
+from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam, build_catalogue
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.calibration import calibrate
@@ -113,8 +113,10 @@ class CompletionPlanner(PrivateRelease):
 
     def _known_sizes(self) -> dict[str, int]:
         known = {} if self.n_users is None else {"n_users": int(self.n_users)}
-        if self.items is not None:
-            known["n_items"] = int(self.items) if isinstance(self.items, int | np.integer) else len(self.items)
+        if isinstance(self.items, int | np.integer):
+            known["n_items"] = int(self.items)
+        elif self.items is not None:
+            known["n_items"] = len(build_catalogue(self.items, type(self).__name__))
         return known
 
     def _check_parameters(self) -> Budget:

@@ -1,6 +1,6 @@
-"""What a user makes of a released model and the own ratings: predictions, recommendations, similar items.
+"""What a user makes of a released model and this user's ratings: predictions, recommendations, similar items.
 
-All of it is the user's own computation: the model is public, and the own ratings do not enter it.
+All of it is the user's own computation: the model is public, and these ratings do not enter it.
 """
 
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ class Recommender:
     _learned: Any
 
     def fold_in(self, own_ratings: Any) -> FloatArray:
-        """A user's coefficients of the item features and factors, from the own ratings.
+        """A user's coefficients of the item features and factors, from the user's own ratings.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Recommender:
             )
         known = IdTable()
         known.add(histories.ids)
-        codes, positions = known.find(users), find_items(items, self._catalogue(), owner, "pairs")
+        codes, positions = known.find(users), find_items(items, self._catalogue, owner, "pairs")
         typical = model.counts / model.counts.sum()
         W, base = np.vstack([model.W, typical @ model.W]), np.append(model.base, typical @ model.base)
         Z = np.vstack([model.fold_in(histories.block), np.zeros(W.shape[1])])  # the last row: nothing is known
@@ -164,15 +164,26 @@ class Recommender:
         base = self._from_ratings(self.item_means_)
         return CompletionModel(base, self.item_features_, self.item_factors_, self.ridge_, self.item_counts_, weight)
 
+    @property
     def _catalogue(self) -> Catalogue:
-        return Catalogue(self.items_.tolist() if self.items_.dtype == object else self.items_)
+        """The ids of the fit and their positions: made by the fit, or by the first query of a loaded model."""
+        items, made = getattr(self, "_made_catalogue", (None, None))
+        if made is None or items is not self.items_:
+            made = Catalogue(self.items_.tolist() if self.items_.dtype == object else self.items_)
+            self._made_catalogue = (self.items_, made)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the catalogue, which follows from the ids."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_made_catalogue"}
 
     def _histories(self, own_ratings: Any) -> Any:
         limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)
-        return read_histories(own_ratings, self._catalogue(), limits, type(self).__name__)
+        return read_histories(own_ratings, self._catalogue, limits, type(self).__name__)
 
     def _positions(self, items: Any) -> NDArray[np.int64]:
-        positions = find_items(items, self._catalogue(), type(self).__name__, "items")
+        positions = find_items(items, self._catalogue, type(self).__name__, "items")
         if (positions < 0).any():
             n_unknown = int((positions < 0).sum())
             raise InvalidParameter(type(self).__name__, "items", "items of the catalogue", f"{n_unknown} others")

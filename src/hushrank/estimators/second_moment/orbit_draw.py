@@ -93,7 +93,7 @@ def _draw_joint(basis: Any, levels: FloatArray, plan: OrbitPlan, rate: float, st
         identity = np.eye(len(values), dtype=_DTYPES[plan.field])
         return levels, identity, identity * np.sqrt(levels)
     factor = vectors @ draw_orbit(OrbitLaw(rate * values, levels, plan.is_complex), stream).factor
-    if not plan.is_rounded:
+    if not plan.keeps_real_part:
         rows = canonical_vectors(factor, levels)
         return levels, rows, rows.T * np.sqrt(levels)
     tops, rows = top_of_real_part(factor, len(levels))

@@ -48,14 +48,14 @@ class OrbitPlan:
         return self.draws.field
 
     @property
-    def is_rounded(self) -> bool:
+    def keeps_real_part(self) -> bool:
         """Whether a complex H is drawn and its real part kept."""
         return self.is_joint and self.rank > 1 and self.field is Field.REAL
 
     @property
     def is_complex(self) -> bool:
         """Whether what is drawn is complex."""
-        return self.is_rounded or self.field is Field.COMPLEX
+        return self.keeps_real_part or self.field is Field.COMPLEX
 
     def steps(self) -> tuple[Step, ...]:
         """The releases in the order of their execution."""

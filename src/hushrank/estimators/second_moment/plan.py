@@ -147,12 +147,14 @@ class SecondMomentPlanner(PrivateRelease):
             return plan
         except InvalidParameter as error:  # of a lattice: say it in terms of this estimator
             name = {"event": "epsilon", "norm_bound": "center_norm"}.get(error.name, error.name)
-            raise InvalidParameter(type(self).__name__, name, error.requirement, getattr(self, name)) from error
+            raise InvalidParameter(
+                type(self).__name__, name, error.requirement, getattr(self, name, error.got)
+            ) from error
 
     def _plan_releases(self, budget: Budget, n_features: int, public_center: FloatArray | None) -> SecondMomentPlan:
         relation, is_private = budget.neighbors, isinstance(self.center, str)
-        counts = relation is Neighbors.ADD_REMOVE and (is_private or self._needs_count)
-        shares = ({"count": RECIPE.count} if counts else {}) | ({"center": RECIPE.center} if is_private else {})
+        is_counted = relation is Neighbors.ADD_REMOVE and (is_private or self._needs_count)
+        shares = ({"count": RECIPE.count} if is_counted else {}) | ({"center": RECIPE.center} if is_private else {})
         rest = 1 - sum(shares.values(), Fraction(0))
         terms: dict[str, Any] = {"field": Field(self.field), "n_max": self.n_max}
         matrix: GramLattice | OrbitPlan

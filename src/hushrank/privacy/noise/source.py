@@ -82,6 +82,11 @@ class NoiseSource(SingleOwner):
             self._log.append(release)
         return stream
 
+    def check_cap(self, planned: Iterable[Event]) -> None:
+        """Refuse a plan that no filter can keep with InvalidParameter, before anything is charged or released."""
+        self._check_owner()
+        _covers(together(planned), together(()))
+
     def is_within(self, planned: Iterable[Event]) -> bool:
         """Whether the releases so far, of which a filter may have chosen one after another, cost at most the plan.
 

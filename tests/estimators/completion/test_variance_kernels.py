@@ -1,0 +1,88 @@
+"""Estimates of variances: the two halves of a sum have the same mean where the model holds, for any user a bound."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushrank.estimators.completion.rating_kernels import Regression
+from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
+from hushrank.linalg.scatter import Bound
+from user_support import N_ITEMS, any_model, any_user, exact_squares, random_users, ratings_of, regress
+
+LIMIT = float(2**48)
+
+
+def moments(users, model, norm=100.0):
+    total = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64)
+    add_moments(ratings_of(users), model, Bound(norm, LIMIT, 0.0), total)
+    return total[0] * norm / math.sqrt(LIMIT)
+
+
+def noise_levels(users, model, n_expected=4.0, norm=100.0):
+    total = np.zeros((1, 2), np.int64)
+    add_noise_levels(ratings_of(users), model, n_expected, Bound(norm, LIMIT, 0.0), total)
+    return total[0] * norm / math.sqrt(LIMIT)
+
+
+def planted(n_users, ridge, k=2, seed=1):
+    """Users whose ratings the model describes: coefficients N(0, I), noise of variance `ridge`."""
+    rng = np.random.default_rng(seed)
+    model = Regression(0.2 * rng.standard_normal(N_ITEMS), rng.standard_normal((N_ITEMS, k)), ridge)
+    users = []
+    for _ in range(n_users):
+        items = np.sort(rng.permutation(N_ITEMS)[: rng.integers(1, N_ITEMS + 1)])
+        noise = math.sqrt(ridge) * rng.standard_normal(len(items))
+        users.append((items, model.base[items] + model.W[items] @ rng.standard_normal(k) + noise))
+    return users, model
+
+
+@pytest.mark.parametrize("ridge", [0.05, 0.8])
+def test_ratios_are_one_where_the_model_holds(ridge):
+    """Within five standard errors of 4000 users; a variance twice as large is noticed."""
+    users, model = planted(4000, ridge)
+    sums = moments(users, model)
+    assert sums[:3] / sums[3:] == pytest.approx(np.ones(3), abs=0.12)
+    squares, freedom = noise_levels(users, model)
+    assert squares / freedom == pytest.approx(1.0, abs=0.08)
+    doubled = model._replace(ridge=ridge / 2)
+    assert np.divide(*noise_levels(users, doubled)) > 1.5
+
+
+def test_moments_are_those_of_numpy():
+    users, model = planted(30, 0.3, k=3)
+    expected, levels = np.zeros(8), np.zeros(2)
+    for user in users:
+        z, e, P = regress(user, *model)
+        n, free = len(user[0]), len(user[0]) - 3 + np.trace(P)
+        expected += [*z**2, e @ e / (0.3 * n), *(1 - np.diag(P)), free / n]
+        levels += [e @ e / 0.3 / 4.0, free / 4.0]
+    assert moments(users, model) == pytest.approx(expected, rel=1e-5, abs=1e-3)
+    assert noise_levels(users, model) == pytest.approx(levels, rel=1e-5, abs=1e-3)
+
+
+@given(any_user(), any_model(), st.floats(1e-3, 1e3), st.integers(1, 2**48))
+@settings(deadline=None, max_examples=100)
+def test_no_user_exceeds_the_bound_or_adds_a_negative_number(user, model, norm, limit):
+    regression = Regression(model.base, model.W, model.ridge)
+    first, second = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64), np.zeros((1, 2), np.int64)
+    bound = Bound(norm, float(limit), 0.0)
+    add_moments(ratings_of([user]), regression, bound, first)
+    add_noise_levels(ratings_of([user]), regression, 3.0, bound, second)
+    for total in (first, second):
+        assert exact_squares(total) <= limit and (total >= 0).all()
+
+
+def test_users_without_ratings_and_without_a_solution_add_nothing():
+    model = Regression(np.zeros(N_ITEMS), np.ones((N_ITEMS, 2)), 0.0)
+    for user in (([], []), (np.arange(4), np.ones(4))):
+        assert not moments([user], model).any() and not noise_levels([user], model).any()
+
+
+def test_a_block_is_the_sum_of_its_users():
+    users = random_users(np.random.default_rng(3), 12, N_ITEMS)
+    model = planted(1, 0.4)[1]
+    for summed in (moments, noise_levels):
+        assert np.allclose(summed(users, model), sum(summed([user], model) for user in users), rtol=0, atol=1e-9)

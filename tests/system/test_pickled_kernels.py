@@ -1,0 +1,79 @@
+"""Kernels and public states travel: pickled copies of them give the totals of the originals, for every seeded fit.
+
+An engine on several machines sends both to wherever the blocks are. A lock, an open file or a function inside a
+function cannot be sent.
+"""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from hushrank.engine.local import LocalEngine
+from hushrank.estimators.completion import user_sums
+from seeded_fits import FITS
+
+COMPLETION = [name for name in FITS if name.startswith("completion")]
+
+
+def name_of(kernel):
+    return getattr(kernel, "__name__", type(kernel).__name__)
+
+
+def parts_of(total):
+    return total if isinstance(total, tuple) else (total,)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Names of the kernels of all sums, each of which was computed again from copies."""
+    compute, names, is_inside = LocalEngine.total, set(), threading.local()
+
+    def total(engine, blocks, kernel, state, **options):
+        if getattr(is_inside, "value", False):  # an engine that calls itself
+            return compute(engine, blocks, kernel, state, **options)
+        is_inside.value = True
+        try:
+            found = compute(engine, blocks, kernel, state, **options)
+            copies = pickle.loads(pickle.dumps((kernel, state)))
+            again = compute(LocalEngine(threads=2, block_rows=64), blocks, *copies)
+        finally:
+            is_inside.value = False
+        for part, copy in zip(parts_of(found), parts_of(again), strict=True):
+            assert np.array_equal(part, copy), name_of(kernel)
+        names.add(name_of(kernel))
+        return found
+
+    monkeypatch.setattr(LocalEngine, "total", total)
+    return names
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_copies_give_the_same_totals(seen, name):
+    FITS[name]()
+    assert seen
+
+
+def test_all_sums_of_completion_were_there(seen):
+    for name in COMPLETION:
+        FITS[name]()
+    sums = {name for name in vars(user_sums) if name.startswith(("sum_", "count_"))}
+    # `count_norms` and `sum_squares` are of matrices, `_count_people` of a secret number of users.
+    assert seen >= sums | {"SecondMoment", "NormalEquations", "_count_people"}
+
+
+class Locked:
+    """A kernel that brings a lock of its own."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    new_totals, n_parts = user_sums.SecondMoment.new_totals, user_sums.SecondMoment.n_parts
+    prepare, add = user_sums.SecondMoment.prepare, user_sums.SecondMoment.add
+
+
+def test_a_kernel_that_cannot_travel_is_noticed(seen, monkeypatch):
+    monkeypatch.setattr("hushrank.estimators.completion.spectral_ratings.SecondMoment", Locked)
+    with pytest.raises(TypeError, match=r"cannot pickle '_thread.lock' object"):
+        FITS["completion, spectral, many factors"]()
