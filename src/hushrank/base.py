@@ -243,10 +243,10 @@ class PrivateRelease(ABC):
 
     def _keep(self, learned: Mapping[str, Any]) -> None:
         """Replace all learned attributes at once, so that no attribute of an earlier release survives."""
-        for name in [name for name in vars(self) if _is_learned(name)]:
-            delattr(self, name)
-        for name, value in learned.items():
-            setattr(self, name, value)
+        held = vars(self)
+        for name in [name for name in list(held) if _is_learned(name)]:
+            held.pop(name, None)  # another thread that fits this object may have been here
+        held.update(learned)
 
 
 def _is_learned(name: str) -> bool:

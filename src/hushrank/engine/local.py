@@ -64,7 +64,7 @@ class LocalEngine:
 
     def total(
         self,
-        blocks: Source,
+        source: Source,
         kernel: Kernel[Totals] | SharedKernel,
         public_state: Any,
         *,
@@ -75,7 +75,7 @@ class LocalEngine:
 
         Parameters
         ----------
-        blocks : Source
+        source : Source
             The data; at most one block more than there are threads is in memory at a time.
         kernel : callable
             Returns an int64 array or a tuple of them, of shapes that are the same for every block. It must not write
@@ -92,29 +92,29 @@ class LocalEngine:
         total : ndarray or tuple of ndarrays
             The sums. Without data, what the kernel returns for an empty block.
         """
-        threads, max_rows = self._split(blocks)
+        threads, max_rows = self._split(source)
         if isinstance(kernel, SharedKernel):
             shared = _SharedTotals(kernel, public_state, threads)
-            self.total(blocks, shared.add, public_state, verbose=verbose, label=label)
+            self.total(source, shared.add, public_state, verbose=verbose, label=label)
             return cast(Totals, shared.totals)
         add = _add_in_threads if threads > 1 else _add_in_turn
-        with one_blas_thread() as limit, show_progress(blocks.n_samples, label, verbose) as advance:
-            partials = add(blocks.blocks(max_rows), lambda: _Partial(kernel, public_state, advance), threads, limit)
+        with one_blas_thread() as limit, show_progress(source.n_samples, label, verbose) as advance:
+            partials = add(source.blocks(max_rows), lambda: _Partial(kernel, public_state, advance), threads, limit)
             total = _Partial(kernel, public_state, advance)
             for part in partials:
                 total.merge(part)
             if total.sums is None:  # no blocks: an empty one tells the shapes
-                total.add(blocks.empty_block())
+                total.add(source.empty_block())
         return cast(Totals, total.result())
 
-    def _split(self, blocks: Source) -> tuple[int, int]:
+    def _split(self, source: Source) -> tuple[int, int]:
         """Threads to start, and rows per block: small data are shared out evenly and start no idle threads."""
         threads = self.threads if self.threads is not None else _available_cores()
-        if blocks.n_samples is None:
+        if source.n_samples is None:
             return threads, self.block_rows
-        share = max(_ROWS_WORTH_A_BLOCK, -(-blocks.n_samples // (4 * threads)))
+        share = max(_ROWS_WORTH_A_BLOCK, -(-source.n_samples // (4 * threads)))
         max_rows = min(self.block_rows, share)
-        return max(1, min(threads, -(-blocks.n_samples // max_rows))), max_rows
+        return max(1, min(threads, -(-source.n_samples // max_rows))), max_rows
 
 
 class _SharedTotals:

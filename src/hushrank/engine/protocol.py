@@ -44,7 +44,7 @@ class Engine(Protocol):
 
     def total(
         self,
-        blocks: Source,
+        source: Source,
         kernel: Kernel[Totals] | SharedKernel,
         public_state: Any,
         *,
