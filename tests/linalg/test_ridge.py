@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hushrank.linalg.ridge import (
     factorize,
-    gram_of_items,
+    gram_of_rows,
     invert_factorized,
     ridge_solution,
     solve_factorized,
@@ -34,7 +34,7 @@ def scratch(k):
 def test_gram_matrix_of_items(k, n, seed):
     rng = np.random.default_rng(seed)
     W, items, A = rng.standard_normal((12, k)), rng.permutation(12)[:n].astype(np.int32), scratch(k)
-    gram_of_items(W, items, A)
+    gram_of_rows(W, items, A)
     assert np.allclose(A, W[items].T @ W[items], rtol=0, atol=1e-12)
     assert np.array_equal(A, A.T)
 

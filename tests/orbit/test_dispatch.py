@@ -32,16 +32,16 @@ def test_draws_have_the_mean_of_the_law_whichever_sampler_serves(name):
 
 
 def test_samplers_of_one_law_agree():
-    """Two by two, on the score and on the first entry; a law with other tilts is told apart."""
+    """With the fastest of them, on the score and on the first entry; a law with other tilts is told apart."""
     samples = {}
-    for method, n in {"ball": 1000, "stiefel": 1000, "coupling": 1000, "rows": 300}.items():
+    for method, n in {"ball": 400, "stiefel": 600, "coupling": 1500, "rows": 250}.items():
         stream = Keystream()
         samples[method] = np.array([diagonal(draw_orbit(HOLE, stream, method=method).factor) for _ in range(n)])
     for sample in samples.values():
-        assert_plausible(ks_p_value(sample @ HOLE.tilts, samples["ball"] @ HOLE.tilts))
-        assert_plausible(ks_p_value(sample[:, 0], samples["ball"][:, 0]))
+        assert_plausible(ks_p_value(sample @ HOLE.tilts, samples["coupling"] @ HOLE.tilts))
+        assert_plausible(ks_p_value(sample[:, 0], samples["coupling"][:, 0]))
     other = power_law(6, 18.0, [1.0, 1.0, 1.0])
-    wrong = np.array([diagonal(draw_orbit(other, Keystream(), method="ball").factor) for _ in range(1500)])
+    wrong = np.array([diagonal(draw_orbit(other, Keystream(), method="coupling").factor) for _ in range(600)])
     assert ks_p_value(wrong @ HOLE.tilts, samples["coupling"] @ HOLE.tilts) < FALSE_ALARM
 
 

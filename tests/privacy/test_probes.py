@@ -33,10 +33,13 @@ def wishart_rows(d, is_real, rng):
     return first[:, 1:]  # the real form of these normals has 1/2 before it
 
 
-def lattice_of_scale_two(field):
-    lattice = wishart_lattice(1.0, Pure(0.5 if field == "real" else 1.0), field=field)
-    assert lattice.scale == pytest.approx(2.0)
-    return lattice
+EPSILONS = {"real": 0.5, "complex": 1.0}
+LATTICES = {field: wishart_lattice(1.0, Pure(epsilon), field=field) for field, epsilon in EPSILONS.items()}
+
+
+def test_the_wishart_lattices_have_the_scale_of_the_rows():
+    for lattice in LATTICES.values():
+        assert lattice.scale == pytest.approx(2.0)
 
 
 # Name -> (noise, level of one line of it): noise of the planned law, from a generator.
@@ -58,11 +61,11 @@ LAWS = {
     "sum of Laplace": (lambda rng: rng.laplace(0.0, 2.0, (N, 5)).sum(axis=1), lambda x: laplace_sum_level(x, 2.0, 5)),
     "Wishart": (
         lambda rng: wishart_rows(4, True, rng),
-        lambda x: wishart_row_level(x, lattice_of_scale_two("real")),
+        lambda x: wishart_row_level(x, LATTICES["real"]),
     ),
     "complex Wishart": (
         lambda rng: wishart_rows(3, False, rng),
-        lambda x: wishart_row_level(x, lattice_of_scale_two("complex")),
+        lambda x: wishart_row_level(x, LATTICES["complex"]),
     ),
     "Gaussian count": (
         lambda rng: np.rint(40.0 * rng.standard_normal(N)).astype(int),

@@ -1,6 +1,6 @@
-"""Small ridge regressions, one a user: Gram matrix of a few items, Cholesky factor, solution, inverse.
+"""Small ridge regressions on a few rows of a matrix: Gram matrix, Cholesky factor, solution, inverse.
 
-Everything is a compiled function with a fixed order of operations, called inside the loops over users.
+Everything is a compiled function with a fixed order of operations, called inside loops over many of them.
 """
 
 import math
@@ -10,13 +10,13 @@ from hushrank.linalg.scatter import Positions
 
 
 @compiled
-def gram_of_items(W: FloatArray, items: Positions, A: FloatArray) -> None:
-    """Fill A with sum of w_j w_j^T over the items j, both triangles; W is (n_items, k), A is (k, k)."""
+def gram_of_rows(W: FloatArray, rows: Positions, A: FloatArray) -> None:
+    """Fill A with sum of w_j w_j^T over the rows j, both triangles; W is (n, k), A is (k, k)."""
     k = W.shape[1]
     for a in range(k):
         for b in range(a + 1):
             A[a, b] = 0.0
-    for j in items:
+    for j in rows:
         for a in range(k):
             w = W[j, a]
             for b in range(a + 1):
@@ -81,18 +81,18 @@ def invert_factorized(L: FloatArray, column: FloatArray, inverse: FloatArray) ->
 
 @compiled
 def ridge_solution(
-    W: FloatArray, items: Positions, target: FloatArray, ridge: float, A: FloatArray, L: FloatArray, z: FloatArray
+    W: FloatArray, rows: Positions, target: FloatArray, ridge: float, A: FloatArray, L: FloatArray, z: FloatArray
 ) -> bool:
-    """Fill A with the Gram matrix of the items, L with the factor of A + ridge I, z with the solution for `target`.
+    """Fill A with the Gram matrix of the rows, L with the factor of A + ridge I, z with the solution for `target`.
 
-    The prediction for item j is w_j . z. False, and z = 0, where A + ridge I is not positive definite.
+    The prediction for row j is w_j . z. False, and z = 0, where A + ridge I is not positive definite.
     """
-    gram_of_items(W, items, A)
+    gram_of_rows(W, rows, A)
     z[:] = 0.0
     if not factorize(A, ridge, L):
         return False
-    for i in range(len(items)):
+    for i in range(len(rows)):
         for a in range(W.shape[1]):
-            z[a] += W[items[i], a] * target[i]
+            z[a] += W[rows[i], a] * target[i]
     solve_factorized(L, z)
     return True

@@ -172,7 +172,7 @@ def two_dimensional_bound(outcomes, C):
 
 def test_theorem_in_two_dimensions_fails_with_half_the_noise():
     """A check of Theorem 1 on simulated noise; that the release has this law is tested above."""
-    N = float_outcomes(1.0, 4_000_000)  # for both data sets: the bounds of the two probabilities fail apart
+    N = float_outcomes(1.0, 1_000_000)  # for both data sets: the bounds of the two probabilities fail apart
     assert 0.6 < two_dimensional_bound((N, N), 1.0) < 1.0
     assert 1.3 < two_dimensional_bound((N / 2, N / 2), 0.5) < 2.0
 

@@ -37,8 +37,8 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
     """A recommender learned from private ratings.
 
     What is published, item means and item factors, is differentially private for every user: it hardly changes if all
-    ratings of one user are replaced. A user's own factor never leaves the user: `predict` and `recommend` take the own
-    ratings and compute it on the spot (joint differential privacy).
+    ratings of one user are replaced. A user's own factor never leaves the user: `predict` and `recommend` take the
+    user's ratings and compute it on the spot (joint differential privacy).
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ import numpy as np
 
 from hushrank.estimators.completion.rating_kernels import RatingArrays
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.ridge import factorize, gram_of_items, solve_factorized
+from hushrank.linalg.ridge import factorize, gram_of_rows, solve_factorized
 
 
 @compiled
@@ -25,7 +25,7 @@ def fold_in_users(ratings: RatingArrays, base: FloatArray, W: FloatArray, prior:
     for i in range(len(indptr) - 1):
         own, z = ratings.items[indptr[i] : indptr[i + 1]], Z[i]
         z[:] = 0.0
-        gram_of_items(W, own, A)
+        gram_of_rows(W, own, A)
         A += prior
         if not factorize(A, 0.0, L):
             continue

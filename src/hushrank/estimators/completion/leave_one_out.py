@@ -10,7 +10,7 @@ import numpy as np
 
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, most_ratings
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.ridge import factorize, gram_of_items, solve_factorized, solve_lower
+from hushrank.linalg.ridge import factorize, gram_of_rows, solve_factorized, solve_lower
 from hushrank.linalg.scatter import Bound, IntegerArray, Positions, add_contribution
 
 
@@ -38,7 +38,7 @@ def add_error_differences(
         own = ratings.items[indptr[i] : indptr[i + 1]]
         for t in range(len(own)):
             r[t] = ratings.values[indptr[i] + t] - model.base[own[t]]
-        gram_of_items(W, own, A)
+        gram_of_rows(W, own, A)
         first = mean_error(own, r, W, A, variants, 0)
         for v in range(1, n_variants):
             G[0, v - 1] = mean_error(own, r, W, A, variants, v) - first
