@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hushrank.checks.samples import RatingSample, RowSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -38,8 +39,8 @@ ESTIMATORS = [
     PrivateCompletion(2, **RATINGS),
     PrivateCompletion(2, **{**RATINGS, "epsilon": 20.0}, offsets=False, neighbors="add_remove"),
     PrivateCompletion(2, **RATINGS, feedback="implicit"),
-    PrivateCompletion(2, **RATINGS, method="als"),
-    PrivateCompletion(2, **RATINGS, method="factored_gradient"),
+    PrivateCompletion(2, **RATINGS, method=AlternatingLeastSquares(sweeps=1)),
+    PrivateCompletion(2, **RATINGS, method=FactoredGradient(steps=2)),
 ]
 
 CASES = [
