@@ -32,7 +32,7 @@ FORMS = {
     "array": np.array,
     "strings of NumPy": lambda ids: np.array([str(i) for i in ids], np.dtypes.StringDType()),
     "foreign byte order": lambda ids: np.array(ids, ">i8") if isinstance(ids[0], int) else np.array(ids, ">U3"),
-    "pandas": pd.Series,
+    "pandas": lambda ids: pd.Series(ids, dtype="int64" if isinstance(ids[0], int) else "string"),
     "pandas index": pd.Index,
     "pandas category": lambda ids: pd.Series(ids, dtype="category"),
     "polars": pl.Series,
@@ -98,7 +98,9 @@ def test_an_integer_and_the_text_that_writes_it_are_one_id():
 def test_text_that_is_not_unicode_is_itself_everywhere():
     half = ["a", "\ud800", "a", "\udfff", "\ud800"]
     column = pd.Series(half, dtype=pd.StringDtype("python"))
-    for users in (half, tuple(half), np.array(half), column, pd.Series(pd.Categorical(column))):
+    categories = pd.Series(pd.Categorical(column))
+    kept = [categories] if categories.nunique() == 3 else []  # pandas 2 takes the two halves for one
+    for users in (half, tuple(half), np.array(half), column, *kept):
         assert codes_of(users) == [0, 1, 0, 2, 1]
 
 
