@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from hushrank.base import NEVER_SAVED, Attribute, Param, PrivateRelease
+from hushrank.base import Attribute, Param, PrivateRelease
 from hushrank.data.rows.reading import read_rows
 from hushrank.data.source import Source
 from hushrank.engine.local import LocalEngine
@@ -24,7 +24,7 @@ from hushrank.exceptions import InvalidParameter, NotFitted
 from hushrank.privacy.noise.source import NoiseSource
 
 __all__ = [
-    "NEVER_SAVED", "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
+    "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
     "TransformerMixin", "clone",
 ]  # fmt: skip
 

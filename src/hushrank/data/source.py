@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 Block = NDArray[Any]
@@ -49,3 +50,16 @@ class Source(ABC):
     @abstractmethod
     def empty_block(self) -> Any:
         """A block without entries."""
+
+
+def spans_of_people(indptr: NDArray[np.int64], most_people: int, most_entries: int) -> Iterator[tuple[int, int]]:
+    """First and last + 1 of consecutive people: at most so many and, unless it is one, with at most so many entries.
+
+    `indptr` says where the entries of each person start and end.
+    """
+    n_people, start = len(indptr) - 1, 0
+    while start < n_people:
+        fits = int(np.searchsorted(indptr, indptr[start] + most_entries, "right")) - 1
+        stop = max(start + 1, min(fits, start + most_people, n_people))
+        yield start, stop
+        start = stop

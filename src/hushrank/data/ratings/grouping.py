@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.ratings.rating_range import Range
-from hushrank.data.source import MAX_BLOCK_BYTES
+from hushrank.data.source import MAX_BLOCK_BYTES, spans_of_people
 from hushrank.linalg.quantize import compiled
 
 MAX_BLOCK_RATINGS = MAX_BLOCK_BYTES // 8
@@ -231,9 +231,4 @@ def _scale(
 
 def user_spans(indptr: NDArray[np.int64], max_rows: int) -> Iterator[tuple[int, int]]:
     """Consecutive users, at most so many and, unless it is one, of no more than 2^22 ratings together."""
-    n_users, start = len(indptr) - 1, 0
-    while start < n_users:
-        fits = int(np.searchsorted(indptr, indptr[start] + MAX_BLOCK_RATINGS, "right")) - 1
-        stop = max(start + 1, min(fits, start + max_rows, n_users))
-        yield start, stop
-        start = stop
+    return spans_of_people(indptr, max_rows, MAX_BLOCK_RATINGS)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushrank.data.identifiers import IdTable
 from hushrank.data.records.blocks import FloatArray, UserRecordBlock
 from hushrank.data.records.features import Features
-from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
+from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, spans_of_people
 from hushrank.data.vectors import to_float64
 
 MAX_BLOCK_RECORDS = 2**16
@@ -57,13 +57,7 @@ def group_records(features: Features, y: NDArray[np.generic], ids: pa.Array) -> 
 
 def user_spans(indptr: Integers, max_users: int, width: int) -> Iterator[tuple[int, int]]:
     """Consecutive users, at most so many and, unless it is one, of no more than 2^16 records or 2^25 bytes together."""
-    max_records = min(MAX_BLOCK_RECORDS, MAX_BLOCK_BYTES // (8 * width))
-    n_users, start = len(indptr) - 1, 0
-    while start < n_users:
-        fits = int(np.searchsorted(indptr, indptr[start] + max_records, "right")) - 1
-        stop = max(start + 1, min(fits, start + max_users, n_users))
-        yield start, stop
-        start = stop
+    return spans_of_people(indptr, max_users, min(MAX_BLOCK_RECORDS, MAX_BLOCK_BYTES // (8 * width)))
 
 
 def _find_places(ids: pa.Array) -> tuple[Integers, Integers]:

@@ -160,7 +160,7 @@ def _take_step(releases: RatingReleases, history: _History, share: float) -> _Hi
     bound, for_balance = options.residual_norm * options.user_norm, options.balance_share * share
     products = releases.gram_lattice(options.user_norm, for_balance)
     gradient = releases.vector_lattice(bound, share - for_balance)
-    descent, outer, shortened = releases.total(sum_gradients, _prepare_sums(history, gradient, products))
+    descent, outer, shortened = releases.total(sum_factor_gradients, _prepare_sums(history, gradient, products))
     R = releases.release_symmetric(outer, products) / releases.n_people - V.T @ V / len(V)
     move = releases.release(descent, gradient) / (history.density * releases.n_people)
     V = factors.shorten_rows(V + options.step * (move + V @ R / 2.0), options.item_norm)
@@ -194,7 +194,7 @@ def _local_steps(history: _History) -> kernels.LocalSteps:
     )
 
 
-def sum_gradients(block: UserBlock, state: GradientState) -> tuple[IntegerArray, IntegerArray, IntegerArray]:
+def sum_factor_gradients(block: UserBlock, state: GradientState) -> tuple[IntegerArray, IntegerArray, IntegerArray]:
     """Sums of e u^T and of u u^T, and the number of users whose residuals were shortened."""
     V, ratings, U = state.V, arrays_of(block), np.empty((len(block), state.V.shape[1]))
     if state.local is None:

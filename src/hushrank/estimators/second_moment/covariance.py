@@ -134,7 +134,7 @@ class PrivateCovariance(CovariancePlanner, SecondMomentEstimator):
             "covariance_": matrix,
             "eigenvalues_": Attribute(float, (COLUMNS if self.rank is None else "rank",), minimum=0),
             "released_": matrix,
-            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+            "center_": self._center_attribute,
             "n_": Attribute(int, minimum=1),
         }
 

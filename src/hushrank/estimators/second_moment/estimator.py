@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import Sizes
 from hushrank.data.rows.arrays import Rows
 from hushrank.estimator import PrivateEstimator, Total
@@ -55,6 +56,11 @@ class SecondMoment:
 
 class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
     """Base of the estimators that see the rows through one second-moment matrix only."""
+
+    @property
+    def _center_attribute(self) -> Attribute:
+        """Complex where a mean of complex rows was estimated; public centers are real."""
+        return Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,))
 
     def _check_source(self, source: Rows, releases: SecondMomentPlan) -> None:
         owner = type(self).__name__

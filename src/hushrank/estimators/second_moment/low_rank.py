@@ -161,7 +161,7 @@ class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
             "eigenvalues_": values,
             "components_": Attribute(number_kind(self._is_complex), (rank, COLUMNS)),
             **noisy,
-            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+            "center_": self._center_attribute,
         }
 
     def _fit(self, source: Any, releases: SecondMomentPlan, noise: Any, total: Any) -> dict[str, Any]:

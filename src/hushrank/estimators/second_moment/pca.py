@@ -138,7 +138,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PCAPlanner, 
     def _learns(self) -> dict[str, Attribute]:
         drawn = {
             "components_": Attribute(number_kind(self._is_complex), ("n_components", COLUMNS)),
-            "center_": Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,)),
+            "center_": self._center_attribute,
         }
         if self._is_exponential:
             return drawn
