@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.frames import choose_columns, is_table
+from hushrank.data.frames import choose_columns, exact_dtype, is_table, to_block
 from hushrank.exceptions import InvalidParameter
 
 
@@ -41,3 +41,18 @@ def test_what_is_a_table():
     assert all(map(is_table, tables))
     for other in (np.ones((2, 2)), [[1]], "a.csv", iter([]), len, pd.Series([1]), None):
         assert not is_table(other)
+
+
+def test_the_narrower_float_that_is_exact():
+    narrow = [pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.float16(), pa.float32()]
+    assert exact_dtype(narrow) == np.float32
+    for wide in (pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float64(), pa.null()):
+        assert exact_dtype([*narrow, wide]) == np.float64
+
+
+def test_blocks_of_single_precision_keep_every_bit():
+    bits = np.array([0x7FA00000, 1, 0x80000000], np.uint32)
+    columns = [pa.array(bits.view(np.float32)), pa.array([1, None, 3], pa.int16())]
+    block = to_block(columns, 3, np.dtype(np.float32))
+    assert block.dtype == np.float32 and block[:, 0].tobytes() == bits.tobytes()
+    assert np.array_equal(block[:, 1], [1, np.nan, 3], equal_nan=True)

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.id_arrays import to_ids
+from hushrank.data.id_arrays import as_text, bytes_as_text, id_kind, to_array, to_ids
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.exceptions import InvalidParameter
 
@@ -48,3 +48,26 @@ def test_dictionaries_of_many_chunks_are_joined():
     views = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["a", "b"], pa.string_view()))
     assert to_ids(pa.chunked_array([views])).to_pylist() == ["b", "a"]
     assert len(to_ids(pa.chunked_array([], small))) == 0
+
+
+def test_ids_as_arrays_and_back():
+    assert to_array(pa.array([1, -2])).tolist() == [1, -2] and to_array(pa.array([1], pa.uint64())).dtype == np.uint64
+    texts = to_array(bytes_as_text([b"x\0", "\ud800".encode("utf-8", "surrogatepass")]))
+    assert texts.dtype == object and texts.tolist() == ["x\0", "\ud800"]
+    odd = [b"\xff", b"\xed\xb3\xbf"]  # each way of decoding alone tells them apart, both together would not
+    assert len(set(to_array(bytes_as_text(odd)).tolist())) == 2
+
+
+def test_ids_as_texts():
+    assert as_text(pa.array([7, None, -1])).to_pylist() == ["7", None, "-1"]
+    assert as_text(pa.array([2**64 - 1], pa.uint64())).to_pylist() == ["18446744073709551615"]
+    assert as_text(pa.nulls(2)).to_pylist() == [None, None] and as_text(pa.nulls(2)).type == pa.large_string()
+    words = pa.array(["a"], pa.large_string())
+    assert as_text(words) is words
+
+
+def test_kinds_of_ids_by_type():
+    kinds = {pa.int8(): "int", pa.uint32(): "int", pa.uint64(): "uint64", pa.string(): "str", pa.null(): "null"}
+    kinds |= {pa.large_string(): "str", pa.string_view(): "str", pa.dictionary(pa.int8(), pa.string()): "str"}
+    kinds |= {pa.float64(): None, pa.bool_(): None, pa.binary(): None, pa.timestamp("s"): None}
+    assert {dtype: id_kind(dtype) for dtype in kinds} == kinds

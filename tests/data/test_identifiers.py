@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.data import identifiers
-from hushrank.data.identifiers import IdTable
+from hushrank.data.identifiers import IdTable, code_everybody
+from hushrank.exceptions import InvalidParameter
 
 
 def canonical(id_):
@@ -131,3 +132,16 @@ def test_a_table_never_overflows_its_codes(monkeypatch):
     table.add(pa.array([1, 2, 3]))
     with pytest.raises(MemoryError, match="more than 3 ids"):
         table.add(pa.array([4]))
+
+
+def test_everybody_has_a_code_or_all_are_refused():
+    codes, users = code_everybody(pa.array(["b", "a", "b", "c"]), "a table", "X", "A")
+    assert codes.tolist() == [0, 1, 0, 2] and users.to_pylist() == ["b", "a", "c"]
+    assert code_everybody(pa.array([], pa.int64()), "a table", "X", "A")[1].to_pylist() == []
+    for ids in (["a", None], ["a", ""]):
+        with pytest.raises(
+            InvalidParameter, match=r"^X of A must be a table with a user in every row; got 'a row with"
+        ):
+            code_everybody(pa.array(ids), "a table", "X", "A")
+    with pytest.raises(InvalidParameter, match=r"^X of A must be rows with one spelling of every user \(7, 07 and 7.0"):
+        code_everybody(pa.array(["7", "07"]), "rows", "X", "A")

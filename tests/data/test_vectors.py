@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.vectors import check_real, read_vector, to_array, to_float64
+from hushrank.data.vectors import check_real, exact_dtype, read_vector, to_array, to_dtype, to_float64
 from hushrank.exceptions import InvalidParameter
 
 NAN = math.nan
@@ -139,3 +139,20 @@ def test_whatever_an_object_says_of_itself_is_refused():
     assert refusal_of(to_array, Strange(), "X", "A") == (
         "X of A must be an array, or sequences of equal length; got 'Strange'."
     )
+
+
+def test_the_narrower_float_that_is_exact():
+    for dtype in ("bool", "int8", "uint8", "int16", "uint16", "float16", "float32", ">f4", ">u2"):
+        assert exact_dtype(np.dtype(dtype)) == np.float32
+        least, most = (np.iinfo(dtype).min, np.iinfo(dtype).max) if np.dtype(dtype).kind in "iu" else (0, 1)
+        for number in (least, most):
+            assert float(np.array(number, dtype).astype(np.float32)) == float(np.array(number, dtype))
+    for dtype in ("int32", "uint32", "int64", "uint64", "float64", ">f8"):
+        assert exact_dtype(np.dtype(dtype)) == np.float64
+
+
+def test_blocks_in_another_precision():
+    block = np.arange(6.0).reshape(2, 3)
+    assert to_dtype(block, np.float64) is block
+    assert to_dtype(block.T, np.float32).flags.c_contiguous and to_dtype(block, np.float32).dtype == np.float32
+    assert to_dtype(np.array([1e300]), np.float32)[0] == math.inf  # without a warning

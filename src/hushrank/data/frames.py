@@ -3,7 +3,7 @@
 Real and boolean columns become float64 a block at a time, nulls NaN.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -16,10 +16,13 @@ from hushrank.data.numbers import check_matrix
 from hushrank.data.source import Block
 from hushrank.exceptions import InvalidParameter
 
+FloatType = np.dtype[Any] | type[np.float64]
+
 NUMERIC = "a table of real numbers and booleans"
 COLLECTED = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
 # Arrow gives a column without any value the type null; whether it has one may depend on a single person.
 _ACCEPTED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+_SINGLE = (pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.float16(), pa.float32())
 
 
 def is_table(data: Any) -> bool:
@@ -86,10 +89,18 @@ def choose_fields(schema: pa.Schema, owner: str, columns: Sequence[Hashable] | N
     return names
 
 
-def to_block(columns: Sequence[pa.Array | pa.ChunkedArray], n_rows: int) -> Block:
-    """Arrow columns as one float64 block, nulls as NaN; never raises for a value."""
+def exact_dtype(types: Iterable[pa.DataType]) -> np.dtype[Any]:
+    """The narrower of float32 and float64 that holds all numbers of these Arrow types, as far as float64 does.
+
+    A column without any value is as good as one of float64: a value, of a single person, may make it one.
+    """
+    return np.dtype(np.float32 if all(dtype in _SINGLE for dtype in types) else np.float64)
+
+
+def to_block(columns: Sequence[pa.Array | pa.ChunkedArray], n_rows: int, dtype: FloatType = np.float64) -> Block:
+    """Arrow columns as one block of floats, nulls as NaN; never raises for a value."""
     # Columns are contiguous: they are copied fast here, on the thread that reads, and turned into rows by the kernel.
-    block = np.empty((len(columns), n_rows)).T
+    block = np.empty((len(columns), n_rows), dtype).T
     with np.errstate(all="ignore"):  # signaling NaNs
         for j, column in enumerate(columns):
             start = 0

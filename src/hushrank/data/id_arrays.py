@@ -1,4 +1,4 @@
-"""Ids as Arrow arrays: int64, uint64 or large_string, from whatever holds ids of one type."""
+"""Ids as Arrow arrays: int64, uint64 or large_string, from whatever holds ids of one type, and back to NumPy."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.dependencies import is_into_series
+from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
 
@@ -84,3 +85,33 @@ def array_of(ids: Any) -> pa.Array:
         return pa.array(ids)
     except OverflowError:  # integers beyond int64 may fit without a sign
         return pa.array(ids, pa.uint64())
+
+
+def to_array(ids: pa.Array) -> NDArray[Any]:
+    """Ids as an array of int64 or uint64, or of Python strings: NumPy's own end at a zero and are all of one length."""
+    if not pa.types.is_large_string(ids.type):
+        return np.asarray(ids.to_numpy(zero_copy_only=False))
+    cells = [cell.as_buffer().to_pybytes() for cell in ids]
+    try:
+        texts = [cell.decode("utf-8", "surrogatepass") for cell in cells]  # as they came
+    except UnicodeDecodeError:
+        # Some never were text. All are shown as Python shows file names: mixed ways could give two ids one name.
+        texts = [cell.decode("utf-8", "surrogateescape") for cell in cells]
+    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
+
+
+def as_text(ids: pa.Array) -> pa.Array:
+    """Ids of any type as a large_string array: an integer becomes the text that writes it, which is the same id."""
+    return ids if pa.types.is_large_string(ids.type) else ids.cast(pa.large_string())
+
+
+def id_kind(dtype: pa.DataType) -> str | None:
+    """What ids a column of this type holds, "int", "uint64", "str" or "null"; None if it can hold none."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_null(dtype):  # whether a column has any value may depend on a single person
+        return "null"
+    if pa.types.is_integer(dtype):
+        return "uint64" if pa.types.is_uint64(dtype) else "int"
+    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view()
+    return "str" if is_text else None

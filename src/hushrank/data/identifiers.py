@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.data.text_values import Texts, canonical_texts
+from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.quantize import compiled
 
 Number = TypeVar("Number", bound=np.generic)
@@ -95,6 +96,23 @@ class IdTable:
             self._starts = _grown(self._starts, n_ids + 1)
         if len(self._bytes) <= n_bytes:
             self._bytes = _grown(self._bytes, n_bytes + 1)
+
+
+def code_everybody(ids: pa.Array, given: str, name: str, owner: str) -> tuple[Codes, pa.Array]:
+    """Code of each id in the order of their first appearance, and the ids of these codes, for those who want an answer.
+
+    All are answered or all are refused: a missing id, and an id in two spellings, of which one would find no answer.
+    `given`, `name` and `owner` say what the ids were given in, which parameter it was and who asks.
+    """
+    codes = IdTable().add(ids)
+    if (codes < 0).any():
+        raise InvalidParameter(owner, name, f"{given} with a user in every row", "a row without one")
+    _, first = np.unique(codes, return_index=True)
+    users = ids.take(pa.array(first))
+    if not ids.equals(users.take(pa.array(codes))):
+        requirement = f"{given} with one spelling of every user (7, 07 and 7.0 are one)"
+        raise InvalidParameter(owner, name, requirement, "two spellings of one user")
+    return codes, users
 
 
 def _kind_of(dtype: pa.DataType) -> str:

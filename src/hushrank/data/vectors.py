@@ -42,7 +42,18 @@ def read_vector(data: Any, name: str, owner: str) -> NDArray[Any]:
 
 def to_float64(block: NDArray[Any]) -> NDArray[np.float64]:
     """A block as float64 in C order, without warnings; the block itself if it is so already."""
-    return np.require(convert(block, np.float64), requirements=("C", "A"))
+    return to_dtype(block, np.float64)
+
+
+def to_dtype(block: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """A block in another precision in C order, without warnings; the block itself if it is so already."""
+    return np.require(convert(block, dtype), requirements=("C", "A"))
+
+
+def exact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The narrower of float32 and float64 that holds all real numbers of a dtype, as far as float64 does."""
+    is_single = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def to_array(data: Any, name: str, owner: str) -> NDArray[Any]:

@@ -33,7 +33,10 @@ def test_any_values_are_fine():
     assert RecordBlock(odd, np.array([np.inf, -np.inf, np.nan])).X is odd
 
 
-NO_FEATURES = [X.astype(np.float32), X.T, X[:, :1], X[0], X.reshape(3, 1, 1, 2), X.tolist(), None]
+NO_FEATURES = [
+    X.astype(np.float16), X.astype(np.int64), X.astype(">f8"), X.T, X[:, :1], X[0], X.reshape(3, 1, 1, 2), X.tolist(),
+    None,
+]  # fmt: skip
 NO_ANSWERS = [Y.astype(np.int64), Y[:2], Y[:, np.newaxis], np.arange(6.0)[::2], Y.tolist(), None]
 NO_ENDS = [
     ends(0, 3, dtype=np.int32),
@@ -51,11 +54,18 @@ NO_ENDS = [
 
 @pytest.mark.parametrize("features", NO_FEATURES, ids=repr)
 def test_features_of_another_form_are_refused(features):
-    message = r"^X of {} must be a float64 array of shape \(n, d\) or \(n, d1, d2\) in C order; got '[^\[]*'\.$"
-    with pytest.raises(InvalidParameter, match=message.format("RecordBlock")):
+    message = r"^X of {} must be a {} array of shape \(n, d\) or \(n, d1, d2\) in C order; got '[^\[]*'\.$"
+    with pytest.raises(InvalidParameter, match=message.format("RecordBlock", "float64")):
         RecordBlock(features, Y)
-    with pytest.raises(InvalidParameter, match=message.format("UserRecordBlock")):
+    with pytest.raises(InvalidParameter, match=message.format("UserRecordBlock", "float32 or float64")):
         UserRecordBlock(ends(0, 3), features, Y)
+
+
+def test_single_precision_is_for_users_only():
+    single = X.astype(np.float32)
+    assert UserRecordBlock(ends(0, 3), single, Y).X is single
+    with pytest.raises(InvalidParameter, match=r"^X of RecordBlock must be a float64 array"):
+        RecordBlock(single, Y)
 
 
 @pytest.mark.parametrize("answers", NO_ANSWERS, ids=repr)

@@ -32,9 +32,46 @@ def test_blocks_of_arrays_of_every_dtype_and_layout(shape, dtype, order):
         assert np.array_equal(joined(found, max_rows), X)
 
 
-def test_sizes_are_named():
-    assert read_features(np.ones((4, 5)), "A").sizes == {"n_features": 5}
-    assert read_features(np.ones((4, 5, 6)), "A").sizes == {"n_rows": 5, "n_columns": 6}
+SINGLE = ["bool", "int8", "uint8", "int16", "uint16", "float16", "float32", ">f4", ">i2"]
+
+
+@pytest.mark.parametrize("dtype", SINGLE)
+def test_narrow_numbers_are_float32_and_exact(dtype):
+    X = np.array([[0, 1], [np.iinfo(dtype).max if np.dtype(dtype).kind in "iu" else 1, 0]]).astype(dtype)
+    found = read_features(X, "A")
+    [block] = found.blocks(9, found.dtype)
+    assert found.dtype == np.float32 == block.dtype and block.flags.c_contiguous
+    assert np.array_equal(block.astype(np.float64), X.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float64", ">f8"])
+def test_wider_numbers_are_float64(dtype):
+    assert read_features(np.ones((2, 2), dtype), "A").dtype == np.float64
+
+
+def test_lists_have_no_type_of_their_own():
+    """One person's number would decide how everybody's are kept."""
+    for rows in ([[True, False]], [[1, 2]], ((0.5, 1.0),), [np.ones(2, np.float32)]):
+        assert read_features(rows, "A").dtype == np.float64
+
+
+def test_tables_are_as_wide_as_their_widest_column():
+    narrow = {"a": pa.array([1, None], pa.int16()), "b": [True, None], "c": pa.array([0.5, None], pa.float32())}
+    for table in (pa.table(narrow), pl.from_arrow(pa.table(narrow)), pa.RecordBatch.from_pydict(narrow)):
+        found = read_features(table, "A")
+        [block] = found.blocks(9, found.dtype)
+        assert found.dtype == block.dtype == np.float32
+        assert block[0].tolist() == [1, 1, 0.5] and np.isnan(block[1]).all()
+    pandas = pd.DataFrame({"a": pd.array([1, None], "Int16"), "c": np.array([0.5, np.nan], np.float32)})
+    assert read_features(pandas, "A").dtype == np.float32
+    for wide in (pa.array([1.0, 2.0]), pa.array([1, 2]), pa.nulls(2), pa.array([1, 2], pa.uint32())):
+        for table in (pa.table({**narrow, "d": wide}), pl.from_arrow(pa.table({**narrow, "d": wide}))):
+            assert read_features(table, "A").dtype == np.float64
+
+
+def test_columns_are_chosen_by_name():
+    found = read_features(pl.DataFrame({"a": [1], "b": ["x"], "c": [3]}), "A", ["c", "a"])
+    assert found.columns == ("c", "a") and next(found.blocks()).tolist() == [[3, 1]]
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (9, 2, 2)])

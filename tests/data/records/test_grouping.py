@@ -1,5 +1,6 @@
 """Grouping by user: the bits of a user's records depend on these records alone, in any order of the table."""
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from hushrank.data.records import features as features_module
 from hushrank.data.records import grouping
 from hushrank.data.records.features import Features
-from hushrank.data.records.grouping import group_records, user_spans
+from hushrank.data.records.grouping import code_users, group_records, user_spans
+from hushrank.data.vectors import to_float64
 
 # Numbers whose bits differ though they are equal, that equal nothing, or that no calculation survives.
 ODD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.7e308, 1.0, np.nextafter(1.0, 2.0)]
@@ -20,7 +22,13 @@ ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d", None, ""]), NUMBE
 
 
 def group(users, X, y):
-    return group_records(Features(np.asarray(X)), np.asarray(y), pa.array(users, pa.string()))
+    """All users, and how many records were left out."""
+    ids, features, y = pa.array(users), Features(np.asarray(X)), np.asarray(y)
+    codes, n_users = code_users(ids if pa.types.is_integer(ids.type) else ids.cast(pa.string()))
+    starts = itertools.accumulate((len(X) for X in features.blocks()), initial=0)
+    blocks = zip(features.blocks(dtype=features.dtype), starts, strict=False)
+    records = ((X, to_float64(y[start : start + len(X)])) for X, start in blocks)
+    return group_records(codes, n_users, records, features.shape, features.dtype), int((codes < 0).sum())
 
 
 def group_rows(rows):
@@ -72,18 +80,14 @@ def test_the_order_is_that_of_the_bytes_of_x_and_then_of_y(rows):
         assert keys == sorted(keys)
 
 
-SMALL = {"MAX_BLOCK_RECORDS": 3, "MAX_BLOCK_ROWS": 2, "BATCH_IDS": 2, "MAX_BLOCK_BYTES": 32}
-
-
 @given(ROWS)
 @settings(deadline=None)
-def test_small_limits_change_nothing(rows):
+def test_small_batches_change_nothing(rows):
     expected, n_left_out = group_rows(rows)
     with pytest.MonkeyPatch.context() as patch:
-        for name, limit in SMALL.items():
-            patch.setattr(grouping, name, limit)
-        for name in ("MAX_BLOCK_ROWS", "MAX_BLOCK_BYTES"):
-            patch.setattr(features_module, name, SMALL[name])
+        patch.setattr(grouping, "BATCH_IDS", 2)
+        for name, limit in {"MAX_BLOCK_ROWS": 2, "MAX_BLOCK_BYTES": 32}.items():
+            patch.setattr(features_module, name, limit)
         block, n_left_out_as_well = group_rows(rows)
     assert users_of(block) == users_of(expected) and n_left_out_as_well == n_left_out
     assert np.array_equal(block.indptr, expected.indptr)
@@ -105,14 +109,17 @@ def test_users_come_as_they_first_appear():
     assert np.array_equal(block.X, np.column_stack([2 * block.y, 2 * block.y + 1]))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", ">f8"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "uint64", "float32", ">f8"])
 def test_the_order_does_not_depend_on_the_dtype(dtype):
     """A column of integers may be one of floats because of another person's record."""
     rng = np.random.default_rng(1)
-    X, y, users = rng.integers(0, 2, (50, 3)), rng.integers(0, 2, 50), rng.choice(["a", "b"], 50)
+    most = 2 if dtype == "bool" else 100
+    X, y, users = rng.integers(0, most, (50, 3)), rng.integers(0, 2, 50), rng.choice(["a", "b"], 50)
     expected, _ = group(users, X.astype(np.float64), y.astype(np.float64))
     block, _ = group(users, X.astype(dtype), y.astype(dtype))
-    assert users_of(block) == users_of(expected)
+    assert block.X.dtype == (np.float64 if np.dtype(dtype).itemsize == 8 else np.float32)
+    assert block.X.astype(np.float64).tobytes() == expected.X.tobytes()
+    assert block.y.tobytes() == expected.y.tobytes() and np.array_equal(block.indptr, expected.indptr)
 
 
 def test_matrices_keep_their_shape():
@@ -123,13 +130,19 @@ def test_matrices_keep_their_shape():
     assert users_of(block) == users_of(group(users, X.reshape(9, 6), y)[0])
 
 
+def test_users_without_records_have_none():
+    """A part of the users may have a code that only another part's records have."""
+    block = group_records(np.array([3, 1], np.int32), 5, [(np.ones((2, 1)), np.ones(2))], (1,), np.dtype(np.float64))
+    assert block.indptr.tolist() == [0, 0, 1, 1, 2, 2]
+
+
 def test_no_records_and_none_with_a_user():
     for users in ([], [None, ""]):
         block, n_left_out = group(users, np.ones((len(users), 2)), np.ones(len(users)))
         assert len(block) == 0 and block.X.shape == (0, 2) and n_left_out == len(users)
 
 
-def test_one_user_with_many_records(monkeypatch):
+def test_one_user_with_many_records():
     rng = np.random.default_rng(3)
     X, y = rng.integers(-2, 3, (100_000, 3)) * 0.5, rng.integers(0, 2, 100_000) * -1.0
     users = np.full(100_000, "z")
@@ -137,7 +150,6 @@ def test_one_user_with_many_records(monkeypatch):
     block, _ = group(users, X, y)
     assert block.indptr.tolist() == [0, 99_997, 100_000]
     order = rng.permutation(100_000)
-    monkeypatch.setattr(grouping, "MAX_BLOCK_BYTES", 2**20)  # a column at a time
     shuffled, _ = group(users[order], X[order], y[order])
     assert sorted(users_of(shuffled), key=len) == sorted(users_of(block), key=len)
 
@@ -145,13 +157,12 @@ def test_one_user_with_many_records(monkeypatch):
 @pytest.mark.parametrize("n_users", [1, 3, 5000, 10**9])
 def test_memory_for_one_copy(monkeypatch, n_users):
     """Besides X itself: its records grouped, places of them, and no more than a block of anything else."""
-    monkeypatch.setattr(grouping, "MAX_BLOCK_BYTES", 2**20)
     monkeypatch.setattr(features_module, "MAX_BLOCK_BYTES", 2**20)
     rng = np.random.default_rng(4)
     X, y, ids = rng.standard_normal((50_000, 20)), rng.standard_normal(50_000), rng.integers(0, n_users, 50_000)
-    group_records(Features(X[:9]), y[:9], pa.array(ids[:9]))  # compiles
+    group(ids[:9], X[:9], y[:9])  # compiles
     tracemalloc.start()
-    block, _ = group_records(Features(X), y, pa.array(ids))
+    block, _ = group(ids, X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert block.X.nbytes == X.nbytes and peak < 1.5 * X.nbytes
@@ -166,7 +177,7 @@ def test_spans_are_full_and_bounded(counts, max_users, width):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grouping, "MAX_BLOCK_RECORDS", 10)
         patch.setattr(grouping, "MAX_BLOCK_BYTES", 8 * 16)
-        spans = list(user_spans(indptr, max_users, width))
+        spans = list(user_spans(indptr, max_users, 8 * width))
     most = min(10, 16 // width)
     assert [u for start, stop in spans for u in range(start, stop)] == list(range(len(counts)))
     for start, stop in spans:
@@ -176,6 +187,6 @@ def test_spans_are_full_and_bounded(counts, max_users, width):
 
 
 def test_a_record_longer_than_a_block_is_a_block():
-    assert list(user_spans(np.array([0, 1, 3, 4]), 8192, 2**23)) == [(0, 1), (1, 2), (2, 3)]
-    assert list(user_spans(np.array([0, 1, 10**5, 10**5 + 1]), 8192, 1)) == [(0, 1), (1, 2), (2, 3)]
-    assert list(user_spans(np.array([0]), 8192, 1)) == []
+    assert list(user_spans(np.array([0, 1, 3, 4]), 8192, 2**26)) == [(0, 1), (1, 2), (2, 3)]
+    assert list(user_spans(np.array([0, 1, 10**5, 10**5 + 1]), 8192, 8)) == [(0, 1), (1, 2), (2, 3)]
+    assert list(user_spans(np.array([0]), 8192, 8)) == []

@@ -1,17 +1,22 @@
 """Sources of records: blocks of bounded size, whole users, read when asked, and sums that no order can change."""
 
 import logging
+import threading
+import tracemalloc
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushrank.data.records import grouping
+from hushrank.data.records import grouping, out_of_core, sources
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
 from hushrank.data.records.features import Features, read_features
+from hushrank.data.records.in_memory import MemoryOrigin
+from hushrank.data.records.record_streams import StreamOrigin
 from hushrank.data.records.sources import Records, UserRecords
 from hushrank.engine.local import LocalEngine
+from hushrank.exceptions import InvalidParameter
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 3)), RNG.standard_normal(60)
@@ -19,11 +24,27 @@ USERS = RNG.choice(np.array(["ann", "bob", "eve", "joe", "zoe"]), 60)
 
 
 def records(data=X, y=Y):
-    return Records(Features(data), y)
+    return Records(MemoryOrigin(Features(data), y))
 
 
 def user_records(data=X, y=Y, users=USERS):
-    return UserRecords(Features(data), y, pa.array(users))
+    return UserRecords(MemoryOrigin(Features(data), y, pa.array(users)))
+
+
+def streamed(data=X, y=Y, users=USERS, step=7):
+    parts = [slice(start, start + step) for start in range(0, len(y), step)] or [slice(0)]
+    blocks = ((data[part], y[part], users[part]) for part in parts)
+    return UserRecords(StreamOrigin(blocks, None, None, None, "A"))
+
+
+@pytest.fixture
+def low_limits(monkeypatch):
+    """Everything in files, in small pieces."""
+    for name in ("GROUPED_IN_MEMORY", "GROUPED_BESIDE_DATA", "PARTED_IN_MEMORY"):
+        monkeypatch.setattr(out_of_core, name, 0)
+    for name in ("CHUNK_BYTES", "PART_BYTES"):
+        monkeypatch.setattr(out_of_core, name, 200)
+    monkeypatch.setattr(sources, "BATCH_RECORDS", 3)
 
 
 # One record a person.
@@ -55,7 +76,7 @@ def test_matrices_and_tables():
     matrices = records(X.reshape(60, 1, 3))
     assert matrices.sizes == {"n_rows": 1, "n_columns": 3}
     assert next(matrices.blocks(4)).X.shape == (4, 1, 3) and matrices.empty_block().X.shape == (0, 1, 3)
-    table = Records(read_features(pl.DataFrame(X, ["a", "b", "c"]), "A"), Y)
+    table = Records(MemoryOrigin(read_features(pl.DataFrame(X, ["a", "b", "c"]), "A"), Y))
     assert table.columns == ("a", "b", "c") and table.n_samples == 60
     assert np.array_equal(np.concatenate([block.X for block in table.blocks(7)]), X)
 
@@ -111,15 +132,16 @@ def test_blocks_are_views_of_one_copy():
 def test_users_are_grouped_once_and_only_when_asked(monkeypatch, first):
     calls = []
 
-    def counted(*args):
-        calls.append(args)
-        return grouping.group_records(*args)
+    def counted(origin):
+        calls.append(origin)
+        return group(origin)
 
-    monkeypatch.setattr("hushrank.data.records.sources.group_records", counted)
+    group = sources._group
+    monkeypatch.setattr(sources, "_group", counted)
     source = user_records()
     assert source.sizes and source.empty_block() is not None and source.n_samples is None and calls == []
     first(source)
-    assert len(calls) == 1 and source._ungrouped is None  # ids are let go of
+    assert len(calls) == 1 and source._origin is None  # ids are let go of
     assert source.n_users == 5 and sum(map(len, source.blocks())) == 5 and len(calls) == 1
 
 
@@ -129,6 +151,94 @@ def test_matrices_of_users_and_no_users():
     assert source.empty_block().X.shape == (0, 3, 1) and len(source.empty_block()) == 0
     nobody = user_records(X[:2], Y[:2], [None, ""])
     assert nobody.n_users == 0 and list(nobody.blocks()) == []
+
+
+# Files and streams.
+
+
+def bits_of(source, max_rows=8192):
+    blocks = list(source.blocks(max_rows))
+    return [b"".join(getattr(block, name).tobytes() for block in blocks) for name in ("X", "y")] + [
+        [n for block in blocks for n in np.diff(block.indptr)]
+    ]
+
+
+@pytest.mark.parametrize("data", [X, X.astype(np.float32), X.reshape(60, 3, 1)], ids=["double", "single", "matrices"])
+@pytest.mark.parametrize("make", [user_records, streamed])
+def test_files_hold_the_same_bits(request, data, make):
+    expected = bits_of(user_records(data))
+    request.getfixturevalue("low_limits")
+    source = make(data)
+    for max_rows in (1, 2, 8192):
+        assert bits_of(source, max_rows) == expected
+    assert source.n_users == 5 and type(source._grouped).__name__ == "FileStore"
+
+
+def test_single_precision_is_kept_single(request):
+    single = user_records(X.astype(np.float32))
+    assert next(single.blocks()).X.dtype == np.float32 == single.empty_block().X.dtype
+    assert next(user_records().blocks()).X.dtype == np.float64 == user_records().empty_block().X.dtype
+    assert next(records(X.astype(np.float32)).blocks()).X.dtype == np.float64  # one a person
+
+
+def test_two_iterations_at_once_and_many(low_limits):
+    source = streamed()
+    expected = bits_of(source, 1)
+    first, second = source.blocks(1), source.blocks(2)
+    seen = [next(first), next(second), *first, *second]
+    assert len(seen) == 5 + 3
+    assert b"".join(block.X.tobytes() for block in (seen[0], *seen[2:6])) == expected[0]
+    for _ in range(3):
+        assert bits_of(source, 1) == expected
+    wrong = []
+    threads = [threading.Thread(target=lambda: wrong.extend(bits_of(source, 1) != expected for _ in range(20)))]
+    threads += [threading.Thread(target=lambda: wrong.extend(bits_of(source, 1) != expected for _ in range(20)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [False] * 40
+
+
+def test_blocks_of_files_are_the_callers(low_limits):
+    source = streamed()
+    expected = bits_of(source)
+    for block in source.blocks():
+        block.X[:] = 0.0  # nobody should, and nobody else would see it
+    assert bits_of(source) == expected
+
+
+def test_memory_of_blocks_and_not_of_the_data(monkeypatch):
+    for name in ("GROUPED_IN_MEMORY", "PARTED_IN_MEMORY"):
+        monkeypatch.setattr(out_of_core, name, 0)
+    for name in ("CHUNK_BYTES", "PART_BYTES"):
+        monkeypatch.setattr(out_of_core, name, 2**17)
+    monkeypatch.setattr(grouping, "MAX_BLOCK_BYTES", 2**17)
+    rng = np.random.default_rng(1)
+    data, y = rng.standard_normal((1000, 20), dtype=np.float32), np.zeros(1000)
+
+    def blocks():
+        for k in range(100):  # eight megabytes
+            yield data, y, np.arange(1000) * 37 % 250 + 250 * (k % 40)
+
+    list(streamed(data[:9], y[:9], np.arange(9)).blocks())  # compiles
+    tracemalloc.start()
+    source = UserRecords(StreamOrigin(blocks, None, None, None, "A"))
+    assert source.n_users == 10_000
+    grouped = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    assert sum(len(block.y) for block in source.blocks()) == 100_000
+    read = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert grouped < 4 * 2**20 and read < 2 * 2**20
+
+
+def test_streams_without_users_are_records_read_once():
+    source = Records(StreamOrigin(((X[k : k + 9], Y[k : k + 9]) for k in range(0, 60, 9)), None, None, None, "A"))
+    assert not source.can_repeat and source.n_samples is None and source.sizes == {"n_features": 3}
+    assert np.array_equal(np.concatenate([block.X for block in source.blocks(4)]), X)
+    with pytest.raises(InvalidParameter, match="data that can be read again"):
+        source.blocks()
 
 
 # Sums.

@@ -178,3 +178,13 @@ def test_lazy_frames_are_refused_with_advice():
     assert is_table(lazy)
     with pytest.raises(InvalidParameter, match=r"collect\(\) the lazy frame, or pass the path .*; got 'LazyFrame'"):
         read_table(lazy, "PCA")
+
+
+@pytest.mark.parametrize("make", FRAMES)
+def test_narrow_columns_can_be_read_in_single_precision(make):
+    narrow = {"i": np.array([1, 2], np.int16), "f": np.array([0.1, np.nan], np.float32), "b": [True, False]}
+    rows = read_table(make(narrow), "A")
+    [single], [double] = rows.blocks(9, rows.exact_dtype), rows.blocks(9)
+    assert rows.exact_dtype == single.dtype == np.float32 and double.dtype == np.float64
+    assert np.array_equal(single.astype(np.float64), double, equal_nan=True)
+    assert read_table(make({**narrow, "d": [0.1, 0.2]}), "A").exact_dtype == np.float64

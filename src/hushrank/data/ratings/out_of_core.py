@@ -5,7 +5,6 @@ go back to the row or id they belong to. Files are temporary ones without a name
 variable TMPDIR tells; they are gone when the process ends, whatever ends it.
 """
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
@@ -13,6 +12,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.data.parts import BUCKET_BITS, Chunks, bucket_shift
 from hushrank.data.ratings.grouping import RATING, Tally, UserBlock, group_ratings
 from hushrank.linalg.quantize import compiled
 
@@ -22,9 +22,6 @@ GROUPED_IN_MEMORY = 2**27
 
 CHUNK_RATINGS = 2**20  # that are put into the order of their parts at a time
 MOST_PARTS = 64  # grouped one after the other; fewer where they would be smaller than a chunk
-_BUCKET_BITS = (
-    10  # ratings of a chunk are kept by up to 2^10 ranges of users, of which parts are made when all are known
-)
 
 
 class Grouper:
@@ -51,7 +48,7 @@ class Grouper:
         self._n_items, self._tally = n_items, tally
         self._buffer: NDArray[np.void] = np.empty(CHUNK_RATINGS, RATING)
         self._n_waiting = 0
-        self._chunks = _Chunks()
+        self._chunks = Chunks(RATING, PARTED_IN_MEMORY)
 
     def __enter__(self) -> Self:
         return self
@@ -71,14 +68,15 @@ class Grouper:
 
     def finish(self, n_users: int) -> UserBlock:
         """All users 0 to n_users - 1 in one block, in this order; nothing can be added afterwards."""
-        if not self._chunks.n_ratings:
+        if not self._chunks.n_entries:
             block, n_repeated = group_ratings(self._buffer[: self._n_waiting], n_users, self._n_items)
             self._tally.n_repeated += n_repeated
             return block
         self._part()
         del self._buffer
-        with UserStore(n_users, self._chunks.n_ratings) as store:
-            for first, stop, ratings in self._chunks.parts(n_users):
+        with UserStore(n_users, self._chunks.n_entries) as store:
+            enough = max(CHUNK_RATINGS, self._chunks.n_entries // MOST_PARTS)
+            for first, stop, ratings in self._chunks.parts(n_users, enough):
                 ratings["user"] -= first
                 block, n_repeated = group_ratings(ratings, stop - first, self._n_items)
                 self._tally.n_repeated += n_repeated
@@ -88,93 +86,11 @@ class Grouper:
     def _part(self) -> None:
         """Put the waiting ratings into the order of their ranges of users, and away."""
         waiting = self._buffer[: self._n_waiting]
-        shift = _bucket_shift(int(waiting["user"].max(initial=0)) + 1)
-        chunk, starts = np.empty(len(waiting), RATING), np.zeros((1 << _BUCKET_BITS) + 1, np.int64)
+        shift = bucket_shift(int(waiting["user"].max(initial=0)) + 1)
+        chunk, starts = np.empty(len(waiting), RATING), np.zeros((1 << BUCKET_BITS) + 1, np.int64)
         _sort_by_bucket(waiting, shift, starts, chunk)
         self._chunks.append(chunk, starts, shift)
         self._n_waiting = 0
-
-
-class _Chunks:
-    """Chunks of ratings, each ordered by range of users: in memory, or in one temporary file beyond the limit."""
-
-    def __init__(self) -> None:
-        self.n_ratings = 0
-        # Where the ratings of the users from b 2^shift on start, for every b, counted from the first chunk on.
-        self._starts: list[NDArray[np.int64]] = []
-        self._shifts: list[int] = []
-        self._kept: list[NDArray[np.void]] = []
-        self._file: IO[bytes] | None = None
-
-    def append(self, chunk: NDArray[np.void], starts: NDArray[np.int64], shift: int) -> None:
-        """Add a chunk; the ratings of its users from b 2^shift on are those from starts[b] on."""
-        self._starts.append(self.n_ratings + starts)
-        self._shifts.append(shift)
-        self._kept.append(chunk)
-        self.n_ratings += len(chunk)
-        if self.n_ratings > PARTED_IN_MEMORY:
-            self._file = self._file or TemporaryFile()
-            for kept in self._kept:
-                self._file.write(kept.view(np.uint8).data)
-            self._kept = []
-
-    def parts(self, n_users: int) -> Iterator[tuple[int, int, NDArray[np.void]]]:
-        """First and last (exclusive) user of each part, and the ratings of these users from all chunks."""
-        shift = max(_bucket_shift(n_users), *self._shifts)
-        # Buckets of every chunk are joined to those of the coarsest; what a chunk does not reach is empty.
-        steps = [1 << (shift - own) for own in self._shifts]
-        edges = [_pad(starts[::step], starts[-1]) for starts, step in zip(self._starts, steps, strict=True)]
-        totals = np.sum([own - own[0] for own in edges], axis=0)
-        for first, stop in _bucket_ranges(totals, max(CHUNK_RATINGS, self.n_ratings // MOST_PARTS)):
-            users = min(first << shift, n_users), min(stop << shift, n_users)
-            yield *users, self._gather([(int(own[first]), int(own[stop])) for own in edges])
-
-    def _gather(self, spans: list[tuple[int, int]]) -> NDArray[np.void]:
-        """The ratings of one span of each chunk."""
-        ratings = np.empty(sum(stop - start for start, stop in spans), RATING)
-        filled = 0
-        for chunk, (start, stop) in enumerate(spans):
-            self._read(chunk, start, ratings[filled : filled + stop - start])
-            filled += stop - start
-        return ratings
-
-    def _read(self, chunk: int, start: int, out: NDArray[np.void]) -> None:
-        """Fill `out` with ratings of a chunk from `start` on."""
-        if self._file is None:
-            first = start - int(self._starts[chunk][0])
-            out[:] = self._kept[chunk][first : first + len(out)]
-            return
-        self._file.seek(start * RATING.itemsize)
-        n_read = self._file.readinto(out.view(np.uint8).data)  # type: ignore[attr-defined]
-        if n_read != out.nbytes:
-            raise OSError("a temporary file is shorter than what was written to it.")
-
-    def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
-
-
-def _bucket_shift(n_users: int) -> int:
-    """The smallest power of two for which so many users make at most 2^10 buckets."""
-    return max(0, (n_users - 1).bit_length() - _BUCKET_BITS)
-
-
-def _pad(edges: NDArray[np.int64], last: np.int64) -> NDArray[np.int64]:
-    """Edges of 2^10 buckets, of which those beyond the given ones are empty."""
-    padded = np.full((1 << _BUCKET_BITS) + 1, last)
-    padded[: len(edges)] = edges
-    return padded
-
-
-def _bucket_ranges(totals: NDArray[np.int64], enough: int) -> Iterator[tuple[int, int]]:
-    """Consecutive buckets with enough ratings together to be worth a part; `totals` counts those before each bucket."""
-    first = 0
-    while first < len(totals) - 1:
-        stop = int(np.searchsorted(totals, totals[first] + enough))
-        stop = min(max(stop, first + 1), len(totals) - 1)
-        yield first, stop
-        first = stop
 
 
 class UserStore:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
 from hushrank.data.frames import to_block
-from hushrank.data.id_arrays import bytes_as_text, to_ids
+from hushrank.data.id_arrays import bytes_as_text, id_kind, to_ids
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
@@ -182,7 +182,7 @@ def check_names(names: Sequence[Hashable], wanted: Sequence[str], owner: str) ->
 
 def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: str) -> str:
     """Refuse columns of unsuitable types; returns "int", "uint64", "str" or "null", the type of the users."""
-    kinds = {name: _id_kind(types[name]) for name in ("user", "item")}
+    kinds = {name: id_kind(types[name]) for name in ("user", "item")}
     for name, kind in kinds.items():
         if kind is None:
             got = f"column {name!r} of type {str(types[name])[:30]}"
@@ -195,18 +195,6 @@ def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: s
         got = f"column 'rating' of type {str(rating)[:30]}"
         raise InvalidParameter(owner, "X", "a table with real numbers in the column rating", got)
     return str(kinds["user"])
-
-
-def _id_kind(dtype: pa.DataType) -> str | None:
-    """What ids a column of this type holds; None if it can hold none."""
-    if pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
-    if pa.types.is_null(dtype):  # whether a column has any value may depend on a single person
-        return "null"
-    if pa.types.is_integer(dtype):
-        return "uint64" if pa.types.is_uint64(dtype) else "int"
-    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view()
-    return "str" if is_text else None
 
 
 def to_arrow(column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:

@@ -2,17 +2,20 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushrank.data.identifiers import IdTable
+from hushrank.data.records import out_of_core
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
-from hushrank.data.records.features import Features
-from hushrank.data.records.grouping import group_records, user_spans
+from hushrank.data.records.grouping import code_users, group_records, user_spans
+from hushrank.data.records.in_memory import MemoryOrigin
+from hushrank.data.records.origins import Origin
+from hushrank.data.records.stores import GroupedRecords, MemoryStore
 from hushrank.data.source import MAX_BLOCK_ROWS, Source
 from hushrank.data.vectors import to_float64
+
+BATCH_RECORDS = 2**16  # that are read at a time before they are grouped
 
 log = logging.getLogger("hushrank")
 
@@ -22,31 +25,27 @@ class Records(Source):
 
     Parameters
     ----------
-    features : Features
-        The numbers X.
-    y : ndarray of shape (n_records,)
-        The answers, of any real dtype.
+    origin : Origin
+        Where they come from.
     """
 
-    def __init__(self, features: Features, y: NDArray[Any]) -> None:
-        super().__init__(len(features), features.columns)
-        self._features, self._y = features, y
+    def __init__(self, origin: Origin) -> None:
+        super().__init__(origin.n_records, origin.columns)
+        self._origin, self.can_repeat = origin, origin.can_repeat
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """n_features of a vector, n_rows and n_columns of a matrix for each record."""
-        return self._features.sizes
+        return self._origin.sizes
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[RecordBlock]:
         """Blocks of at most `max_rows` and 8192 records, in their order."""
-        start = 0
-        for X in self._features.blocks(max_rows):
-            yield RecordBlock(X, to_float64(self._y[start : start + len(X)]))
-            start += len(X)
+        batches = self._origin.batches(min(max_rows, MAX_BLOCK_ROWS), np.dtype(np.float64))
+        return (RecordBlock(to_float64(batch.X), to_float64(batch.y)) for batch in batches)
 
     def empty_block(self) -> RecordBlock:
         """A block without records."""
-        return RecordBlock(np.empty((0, *self._features.shape)), np.empty(0))
+        return RecordBlock(np.empty((0, *self._origin.shape)), np.empty(0))
 
 
 class UserRecords(Source):
@@ -54,19 +53,16 @@ class UserRecords(Source):
 
     Parameters
     ----------
-    features : Features
-        The numbers X.
-    y : ndarray of shape (n_records,)
-        The answers, of any real dtype.
-    ids : Arrow array of n_records ids
-        Whose record it is; a record whose id is null or empty is left out. X, y and ids are let go of after grouping.
+    origin : Origin
+        Where they come from, with users; a record whose id is null or empty is left out. Let go of after grouping.
     """
 
-    def __init__(self, features: Features, y: NDArray[Any], ids: pa.Array) -> None:
-        super().__init__(None, features.columns)
-        self._shape, self._sizes = features.shape, features.sizes
-        self._ungrouped: tuple[Features, NDArray[Any], pa.Array] | None = (features, y, ids)
-        self._block: UserRecordBlock | None = None
+    def __init__(self, origin: Origin) -> None:
+        super().__init__(None, origin.columns)
+        self._shape, self._dtype, self._sizes = origin.shape, origin.dtype, origin.sizes
+        self._record_bytes = origin.record_bytes
+        self._origin: Origin | None = origin
+        self._grouped: GroupedRecords | None = None
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -76,25 +72,45 @@ class UserRecords(Source):
     @property
     def n_users(self) -> int:
         """Number of different ids, public where people are replaced and not added or removed."""
-        return len(self._read())
+        return len(self._read().indptr) - 1
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[UserRecordBlock]:
         """Blocks of at most `max_rows` and 8192 users and, unless of one user, 2^16 records and 2^25 bytes."""
         users = self._read()
-        for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS), int(np.prod(self._shape))):
-            part = slice(users.indptr[start], users.indptr[stop])
-            yield UserRecordBlock(users.indptr[start : stop + 1] - users.indptr[start], users.X[part], users.y[part])
+        for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS), self._record_bytes):
+            first, last = int(users.indptr[start]), int(users.indptr[stop])
+            yield UserRecordBlock(users.indptr[start : stop + 1] - first, *users.read(first, last))
 
     def empty_block(self) -> UserRecordBlock:
         """A block without users."""
-        return UserRecordBlock(np.zeros(1, np.int64), np.empty((0, *self._shape)), np.empty(0))
+        return UserRecordBlock(np.zeros(1, np.int64), np.empty((0, *self._shape), self._dtype), np.empty(0))
 
-    def _read(self) -> UserRecordBlock:
+    def _read(self) -> GroupedRecords:
         """All users; groups the records at the first call."""
-        if self._block is None:
-            assert self._ungrouped is not None
-            self._block, n_left_out = group_records(*self._ungrouped)
-            self._ungrouped, self.n_samples = None, len(self._block)
+        if self._grouped is None:
+            assert self._origin is not None
+            self._grouped, n_read = _group(self._origin)
+            self._origin, self.n_samples = None, len(self._grouped.indptr) - 1
             message = "Not private: %s records read; %s without a user were left out."
-            log.info(message, f"{len(self._block.y) + n_left_out:,}", f"{n_left_out:,}")
-        return self._block
+            log.info(message, f"{n_read:,}", f"{n_read - int(self._grouped.indptr[-1]):,}")
+        return self._grouped
+
+
+def _group(origin: Origin) -> tuple[GroupedRecords, int]:
+    """The records of all users, and how many were read."""
+    if isinstance(origin, MemoryOrigin):
+        assert origin.ids is not None
+        if len(origin.ids) * origin.record_bytes <= out_of_core.GROUPED_BESIDE_DATA:
+            codes, n_users = code_users(origin.ids)
+            numbers = ((batch.X, batch.y) for batch in origin.batches(BATCH_RECORDS, origin.dtype))
+            return MemoryStore(group_records(codes, n_users, numbers, origin.shape, origin.dtype)), len(codes)
+    users, n_read = IdTable(), 0
+    in_memory = 0 if isinstance(origin, MemoryOrigin) else out_of_core.GROUPED_IN_MEMORY
+    with out_of_core.RecordGrouper(origin.shape, origin.dtype, in_memory) as grouper:
+        for batch in origin.batches(BATCH_RECORDS, origin.dtype):
+            grouper.add(users.add(batch.ids), batch.X, batch.y)
+            n_read += len(batch)
+            del batch  # before the next one is made
+        n_users = len(users)
+        del users
+        return grouper.finish(n_users), n_read

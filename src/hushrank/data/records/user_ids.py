@@ -21,15 +21,15 @@ _IDS = "int64, uint64 or str ids, None where a record has no user"
 _NO_VALUE = ("NAType", "NaTType")  # what pandas writes for a missing value; it need not be installed
 
 
-def read_user_ids(users: Any, n_records: int, owner: str) -> pa.Array:
+def read_user_ids(users: Any, n_records: int | None, owner: str) -> pa.Array:
     """Ids as an int64, uint64 or large_string array.
 
     Parameters
     ----------
     users : array of integers or texts, list or tuple of them, or column of a table
         One id for each record. In a list, None and NaN are no id, and neither is an integer of more than 64 bits.
-    n_records : int
-        How many there must be.
+    n_records : int or None
+        How many there must be; None for any number.
     owner : str
         Who asks, for error messages.
 
@@ -43,7 +43,7 @@ def read_user_ids(users: Any, n_records: int, owner: str) -> pa.Array:
     if hasattr(users, "tolist") and not isinstance(users, _COLUMNS) and not is_into_series(users):
         users = users.tolist()  # what pandas makes of an index or of unique()
     ids = _typed_ids(users, owner)
-    if len(ids) != n_records:
+    if n_records is not None and len(ids) != n_records:
         raise InvalidParameter(owner, "users", f"{n_records} ids, one for each record", f"{len(ids)} ids")
     return ids
 
@@ -65,10 +65,11 @@ def _typed_ids(users: Any, owner: str) -> pa.Array:
 
 def _ids_of_cells(cells: Iterable[Any], owner: str) -> pa.Array:
     """Ids as texts, one by one; only a cell of another type than integers and texts is refused."""
-    return bytes_as_text([_to_text(cell, owner) for cell in cells])
+    return bytes_as_text([to_text(cell, owner) for cell in cells])
 
 
-def _to_text(cell: Any, owner: str) -> bytes | None:
+def to_text(cell: Any, owner: str) -> bytes | None:
+    """An id as the bytes of a text, None for a missing one; a cell of another type is refused."""
     if isinstance(cell, str):
         return cell.encode("utf-8", "surrogatepass")
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):

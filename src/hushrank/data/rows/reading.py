@@ -1,6 +1,6 @@
 """One entry for all kinds of data: arrays, sparse matrices, tables, files and iterators become `Rows`."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,6 +14,7 @@ from hushrank.data.rows.file_rows import read_file
 from hushrank.data.rows.table_rows import read_table
 from hushrank.data.source import MAX_BLOCK_ROWS, Block, Source
 from hushrank.data.sparse import check_indices
+from hushrank.data.streams import BlockStream, is_stream
 from hushrank.exceptions import InvalidParameter
 
 __all__ = ["MAX_BLOCK_ROWS", "Block", "Rows", "StreamRows", "read_rows"]
@@ -86,31 +87,20 @@ class StreamRows(Rows):
     """
 
     def __init__(self, source: Any, owner: str, columns: Columns = None, is_complex: bool = False) -> None:
-        self.can_repeat = not isinstance(source, Iterator)
-        self._source, self._owner, self._choice = source, owner, columns
-        blocks = self._start()
-        first = next(blocks, None)
-        if first is None:
-            raise InvalidParameter(owner, "X", "blocks, at least one of them", "none")
-        head = _read_block(first, owner, columns)
+        self._stream, self._owner, self._choice = BlockStream(source, owner), owner, columns
+        self.can_repeat = self._stream.can_repeat
+        head = _read_block(self._stream.peek(), owner, columns)
         if not is_complex:
             check_real_rows(head, owner)
         super().__init__(head.n_features, None, head.columns)
         self.is_complex = is_complex
-        self._first = [] if self.can_repeat else [first]  # a one-pass source must not lose the block peeked at
-        self._is_fresh = True
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """The blocks, each in pieces of at most `max_rows` rows."""
-        if not self.can_repeat and not self._is_fresh:
-            raise InvalidParameter(self._owner, "X", "data that can be read again", "an iterator read before")
-        self._is_fresh = False
-        return self._pieces(max_rows)
+        return self._pieces(self._stream.blocks(), max_rows)
 
-    def _pieces(self, max_rows: int) -> Iterator[Block]:
-        if self._first:
-            yield from self._split(self._first.pop(), max_rows)
-        for block in self._start():
+    def _pieces(self, blocks: Iterator[Any], max_rows: int) -> Iterator[Block]:
+        for block in blocks:
             yield from self._split(block, max_rows)
             del block  # before the next one is made
 
@@ -120,12 +110,6 @@ class StreamRows(Rows):
         if rows.is_complex == self.is_complex:
             return rows.blocks(max_rows)
         return (convert(piece, np.complex128) for piece in rows.blocks(self._block_rows(max_rows)))
-
-    def _start(self) -> Iterator[Any]:
-        blocks = self._source() if self.can_repeat else self._source
-        if not isinstance(blocks, Iterable):
-            raise InvalidParameter(self._owner, "X", "a function that returns an iterator of blocks", type(blocks))
-        return iter(blocks)
 
     def _check(self, block: Any) -> Rows:
         """Rows of a block, if it has the columns of the first; tables may have them in another order."""
@@ -177,12 +161,8 @@ def _is_path(data: Any) -> bool:
     return isinstance(data, str | PathLike)
 
 
-def _is_stream(data: Any) -> bool:
-    return isinstance(data, Iterator) or callable(data)
-
-
 _IN_MEMORY: Kinds = (
     (is_table, read_table),
     (scipy.sparse.issparse, read_sparse),
 )
-_SOURCES: Kinds = ((_is_path, read_file), *_IN_MEMORY, (_is_stream, StreamRows))
+_SOURCES: Kinds = ((_is_path, read_file), *_IN_MEMORY, (is_stream, StreamRows))

@@ -4,23 +4,51 @@ Real and boolean columns become float64 a block at a time, nulls NaN. The index 
 are neither read nor kept.
 """
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
-from hushrank.data.frames import COLLECTED, NUMERIC, choose_columns, choose_fields, is_lazy, to_block
+from hushrank.data.frames import (
+    COLLECTED,
+    NUMERIC,
+    FloatType,
+    choose_columns,
+    choose_fields,
+    exact_dtype,
+    is_lazy,
+    to_block,
+)
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.source import MAX_BLOCK_ROWS, Block
 from hushrank.exceptions import InvalidParameter
 
 _WIDTHS = (8, 16, 32, 64)
 _NUMBERS = {"Boolean", "Float16", "Float32", "Float64"} | {f"{sign}{w}" for sign in ("Int", "UInt") for w in _WIDTHS}
+_SINGLE = {"Boolean", "Int8", "Int16", "UInt8", "UInt16", "Float16", "Float32"}
 _REAL_OR_ARRAY = f"{NUMERIC} (complex data: an array, npy or npz file)"
 
 
-class FrameRows(Rows):
+class TableRows(Rows):
+    """Rows of a table.
+
+    Attributes
+    ----------
+    exact_dtype : dtype
+        The narrower of float32 and float64 that holds all numbers, as far as float64 does.
+    """
+
+    exact_dtype: np.dtype[Any]
+
+    @abstractmethod
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS, dtype: FloatType = np.float64) -> Iterator[Block]:
+        """Blocks of consecutive rows, of float64 or `exact_dtype`."""
+
+
+class FrameRows(TableRows):
     """Rows of an eager narwhals frame."""
 
     def __init__(self, frame: nw.DataFrame[Any], owner: str, columns: Sequence[Hashable] | None) -> None:
@@ -33,6 +61,8 @@ class FrameRows(Rows):
                     raise InvalidParameter(owner, "X", _REAL_OR_ARRAY, f"column {names[j]!r} of complex numbers")
                 raise InvalidParameter(owner, "X", NUMERIC, f"column {names[j]!r} of type {types[j]}")
         super().__init__(len(self._positions), len(frame), [names[j] for j in self._positions])
+        is_single = all(str(types[j]) in _SINGLE for j in self._positions)
+        self.exact_dtype = np.dtype(np.float32 if is_single else np.float64)
 
     def _is_empty(self, position: int) -> bool:
         """Whether the type of a column says that it holds nulls only, as the column of a partition may."""
@@ -47,31 +77,32 @@ class FrameRows(Rows):
         """Whether a column has a complex NumPy type, which narwhals does not know."""
         return getattr(self._frame[:0, position].to_native().dtype, "kind", None) == "c"
 
-    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
-        """Float64 blocks of consecutive rows."""
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS, dtype: FloatType = np.float64) -> Iterator[Block]:
+        """Blocks of consecutive rows, of float64 or `exact_dtype`."""
         rows, n_samples = self._block_rows(max_rows), len(self._frame)
         for start in range(0, n_samples, rows):
             part = self._frame[start : start + rows]
-            yield to_block([part[:, j].to_arrow() for j in self._positions], len(part))
+            yield to_block([part[:, j].to_arrow() for j in self._positions], len(part), dtype)
 
 
-class ArrowRows(Rows):
+class ArrowRows(TableRows):
     """Rows of a pyarrow table."""
 
     def __init__(self, table: pa.Table, owner: str, columns: Sequence[Hashable] | None) -> None:
         chosen = choose_fields(table.schema, owner, columns)
         self._table = table.select(chosen)
         super().__init__(len(chosen), table.num_rows, chosen)
+        self.exact_dtype = exact_dtype(self._table.schema.types)
 
-    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
-        """Float64 blocks of consecutive rows."""
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS, dtype: FloatType = np.float64) -> Iterator[Block]:
+        """Blocks of consecutive rows, of float64 or `exact_dtype`."""
         rows = self._block_rows(max_rows)
         for start in range(0, self._table.num_rows, rows):
             part = self._table.slice(start, rows)
-            yield to_block(part.columns, part.num_rows)
+            yield to_block(part.columns, part.num_rows, dtype)
 
 
-def read_table(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> Rows:
+def read_table(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> TableRows:
     """Rows of a frame; lazy ones are refused."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])

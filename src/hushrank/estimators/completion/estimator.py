@@ -13,11 +13,11 @@ import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
+from hushrank.data.id_arrays import to_array
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
 from hushrank.data.source import Source
 from hushrank.estimator import PrivateEstimator
-from hushrank.estimators.completion.histories import to_array
 from hushrank.estimators.completion.methods import learn_model
 from hushrank.estimators.completion.options import to_options
 from hushrank.estimators.completion.parameters import build_catalogue

@@ -18,8 +18,8 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
 from hushrank.data.frames import is_table, to_block
-from hushrank.data.id_arrays import array_of, to_ids
-from hushrank.data.identifiers import IdTable
+from hushrank.data.id_arrays import array_of, to_array, to_ids
+from hushrank.data.identifiers import code_everybody
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.data.ratings.rating_columns import to_arrow
@@ -86,35 +86,9 @@ def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owne
     items = _to_arrow(frame["item"], owner)
     if "user" not in frame.columns:
         return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
-    codes, users = _read_users(_to_arrow(frame["user"], owner), owner)
+    codes, users = code_everybody(_to_arrow(frame["user"], owner), "a table", "own_ratings", owner)
     block = _group(items, ratings, (codes, len(users)), catalogue, rating_range, owner)
     return Histories(block, is_single=False, ids=users)
-
-
-def _read_users(ids: pa.Array, owner: str) -> tuple[NDArray[np.int32], pa.Array]:
-    """Codes of users in the order of their first appearance, and their ids; all are answered or all are refused."""
-    codes = IdTable().add(ids)
-    if (codes < 0).any():
-        raise InvalidParameter(owner, "own_ratings", "a table with a user in every row", "a row without one")
-    _, first = np.unique(codes, return_index=True)
-    users = ids.take(pa.array(first))
-    if not ids.equals(users.take(pa.array(codes))):
-        requirement = "a table with one spelling of every user (7, 07 and 7.0 are one)"
-        raise InvalidParameter(owner, "own_ratings", requirement, "two spellings of one user")
-    return codes, users
-
-
-def to_array(ids: pa.Array) -> NDArray[Any]:
-    """Ids as an array of int64 or uint64, or of Python strings: NumPy's own end at a zero and are all of one length."""
-    if not pa.types.is_large_string(ids.type):
-        return np.asarray(ids.to_numpy(zero_copy_only=False))
-    cells = [cell.as_buffer().to_pybytes() for cell in ids]
-    try:
-        texts = [cell.decode("utf-8", "surrogatepass") for cell in cells]  # as they came
-    except UnicodeDecodeError:
-        # Some never were text. All are shown as Python shows file names: mixed ways could give two ids one name.
-        texts = [cell.decode("utf-8", "surrogateescape") for cell in cells]
-    return np.array([*texts, None], object)[:-1]  # an array of objects whatever the texts are
 
 
 def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:

@@ -1,0 +1,141 @@
+"""Records in files with named columns: CSV files, Parquet files and folders of them, rows in any order.
+
+Columns and types are checked when an origin is made, for all files before a value is read. Values are streamed.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushrank.data.delimited import DelimitedText, Fields
+from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.frames import choose_fields, exact_dtype, to_block
+from hushrank.data.id_arrays import id_kind, to_ids
+from hushrank.data.records.columns import Roles, assign_roles
+from hushrank.data.records.origins import Batch, Origin, batch_rows
+from hushrank.exceptions import InvalidParameter
+
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+
+
+class ParquetOrigin(Origin):
+    """Records of one Parquet file or of several; columns and types come from the footers of all of them."""
+
+    def __init__(self, paths: Sequence[Path], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
+        self._paths, self._owner = tuple(paths), owner
+        all_roles, types, kinds, n_records = [], [], set(), 0
+        for path in paths:
+            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
+                schema, n_rows = file.schema_arrow, file.metadata.num_rows
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            roles = assign_roles(schema.names, y, users, features, owner, index=index, parameter=parameter)
+            names = choose_fields(schema, owner, roles.features)
+            kinds.add(_check_types(schema, roles, owner))
+            types += [schema.field(name).type for name in names]
+            all_roles.append((path, roles))
+            n_records += n_rows
+        self._roles = _check_same(all_roles, owner)
+        if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
+            requirement = "ids of one type in all Parquet files"
+            raise InvalidParameter(owner, "users", requirement, " and ".join(sorted(kinds)))
+        columns, has_users = self._roles.features, self._roles.users is not None
+        super().__init__((len(columns),), exact_dtype(types), has_users, n_records, columns)
+
+    def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
+        """Rows of one file after the other."""
+        roles, rows = self._roles, batch_rows(max_rows, len(self._roles.features))
+        names = [name for name in (*roles.features, roles.y, roles.users) if name is not None]
+        for path in self._paths:
+            with (
+                refuse_damaged(path, "Parquet", self._owner),
+                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
+            ):
+                for batch in file.iter_batches(rows, columns=names):
+                    # By name: the order of columns may differ between files.
+                    X = to_block([batch.column(name) for name in roles.features], len(batch), dtype)
+                    y = to_block([batch.column(roles.y)], len(batch))[:, 0]
+                    yield Batch(X, y, None if roles.users is None else to_ids(batch.column(roles.users)))
+
+
+class CsvOrigin(Origin):
+    """Records of a CSV file; one that cannot be read is a record without a user, or of numbers that are NaN."""
+
+    def __init__(self, path: Path, y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
+        self.text = DelimitedText(path, owner)
+        names = self.text.names
+        self.roles = assign_roles(names, y, users, features, owner, parameter=parameter)
+        if not all(self.roles.features):
+            raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
+        columns, has_users = self.roles.features, self.roles.users is not None
+        super().__init__((len(columns),), np.dtype(np.float64), has_users, None, columns)
+
+    def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
+        """Consecutive records."""
+        names = [name for name in (self.roles.y, *self.roles.features, self.roles.users) if name is not None]
+        for fields in self.text.fields([self.text.names.index(str(name)) for name in names]):
+            yield from self._to_batch(fields).split(batch_rows(max_rows, len(self.columns or ())))
+
+    def _to_batch(self, fields: Fields) -> Batch:
+        width = len(self.roles.features)
+        X = np.empty((width, len(fields))).T  # columns are contiguous, see `to_block`
+        for j in range(width):
+            X[:, j] = fields.numbers(1 + j)
+        return Batch(X, fields.numbers(0), fields.column(1 + width) if self.has_users else None)
+
+
+def read_record_file(
+    path: str | PathLike[str],
+    y: Any,
+    users: Any,
+    features: Sequence[Hashable] | None,
+    owner: str,
+    *,
+    parameter: str = "features",
+) -> ParquetOrigin | CsvOrigin:
+    """Records of a Parquet or CSV file, told by its suffix, or of a folder of Parquet files."""
+    for name, given in (("y", y), ("users", users)):
+        if given is not None and not isinstance(given, str):
+            raise InvalidParameter(owner, name, "the name of a column beside a path, or None", type(given).__name__)
+    path = Path(fspath(path))
+    if path.is_dir():
+        return ParquetOrigin(parquet_files(path, owner), y, users, features, owner, parameter)
+    suffix = path.suffix.lower()
+    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
+        raise InvalidParameter(owner, "X", requirement, path.name)
+    if not path.is_file():
+        raise InvalidParameter(owner, "X", "an existing file", str(path))
+    if suffix == ".csv":
+        return CsvOrigin(path, y, users, features, owner, parameter)
+    return ParquetOrigin([path], y, users, features, owner, parameter)
+
+
+def _check_types(schema: pa.Schema, roles: Roles, owner: str) -> str:
+    """Refuse answers and ids of unsuitable types; the kind of the ids."""
+    answer = schema.field(roles.y).type
+    if not any(accepts(answer) for accepts in _NUMBERS):
+        got = f"column {roles.y!r} of type {str(answer)[:30]}"
+        raise InvalidParameter(owner, "y", "a column of real numbers", got)
+    dtype = pa.null() if roles.users is None else schema.field(roles.users).type
+    kind = id_kind(dtype)
+    if kind is None:
+        got = f"column {roles.users!r} of type {str(dtype)[:30]}"
+        raise InvalidParameter(owner, "users", "a column of int or str ids", got)
+    return kind
+
+
+def _check_same(all_roles: Sequence[tuple[Path, Roles]], owner: str) -> Roles:
+    """The roles of the columns of all files; refuses files whose columns differ."""
+    (_, first), *others = all_roles
+    expected = {*first.features, first.y, first.users}
+    for path, roles in others:
+        odd = sorted(str(name) for name in {*roles.features, roles.y, roles.users} ^ expected if name is not None)
+        if odd:
+            requirement = "a folder of Parquet files with the same columns"
+            raise InvalidParameter(owner, "X", requirement, f"column {odd[0]!r} not in all, see {path.name}")
+    return first

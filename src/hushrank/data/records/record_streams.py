@@ -1,0 +1,129 @@
+"""Records in blocks that somebody else makes: tuples (X, y, users) or tables with named columns, one after the other.
+
+The first block is looked at when the origin is made, before the data are charged for, and tells the schema. In later
+blocks no value can raise: where types differ, they are read cell by cell. Records of one user may lie in many blocks.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hushrank.data.frames import is_table
+from hushrank.data.id_arrays import as_text
+from hushrank.data.records.features import Features
+from hushrank.data.records.in_memory import MemoryOrigin, read_in_memory
+from hushrank.data.records.loose_cells import column_cells, loose_ids, loose_numbers
+from hushrank.data.records.origins import Batch, Origin
+from hushrank.data.streams import BlockStream
+from hushrank.data.vectors import to_dtype
+from hushrank.exceptions import InvalidParameter
+
+_BLOCKS = "blocks that are tuples (X, y, users) or tables"
+
+
+class StreamOrigin(Origin):
+    """Records of a stream of blocks.
+
+    Parameters
+    ----------
+    source : iterator or callable
+        The blocks, or a function without arguments that returns them anew each time.
+    y, users : str or None
+        Names of columns, if blocks are tables.
+    features : sequence of column names, optional
+        Columns of X, if blocks are tables.
+    owner : str
+        Who asks, for error messages.
+
+    Examples
+    --------
+    >>> blocks = iter([([[1.0], [2.0]], [0.5, 1.5], ["ann", "bob"]), ([[3.0]], [2.5], ["ann"])])
+    >>> origin = StreamOrigin(blocks, None, None, None, "example")
+    >>> [(batch.y.tolist(), batch.ids.to_pylist()) for batch in origin.batches(100, origin.dtype)]
+    [([0.5, 1.5], ['ann', 'bob']), ([2.5], ['ann'])]
+    """
+
+    def __init__(self, source: Any, y: Any, users: Any, features: Sequence[Hashable] | None, owner: str) -> None:
+        for name, given in (("y", y), ("users", users)):
+            if given is not None and not isinstance(given, str):
+                requirement = "the name of a column of the blocks, or None"
+                raise InvalidParameter(owner, name, requirement, type(given).__name__)
+        self._y, self._users, self._features, self._owner = y, users, features, owner
+        self._stream = BlockStream(source, owner)
+        first = self._stream.peek()
+        self._check_tuple(first)
+        self._n_parts = 0 if is_table(first) else len(first)
+        head = self._read(first)
+        super().__init__(head.shape, head.dtype, head.has_users, None, head.columns)
+        self.can_repeat = self._stream.can_repeat
+        if head.roles is not None:  # later tables have these columns, in any order and with others
+            self._y, self._users, self._features = head.roles.y, head.roles.users, head.roles.features
+
+    def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
+        """The blocks, large ones in pieces; ids are texts, whatever they are in a block."""
+        blocks = self._stream.blocks()  # raises at once if they cannot be read again
+        return self._pieces(blocks, max_rows, dtype)
+
+    def _pieces(self, blocks: Iterator[Any], max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
+        for block in blocks:
+            yield from self._convert(self._check(block), max_rows, dtype)
+            del block  # before the next one is made
+
+    def _convert(self, records: MemoryOrigin, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
+        """Batches of a block in the types of the stream; numbers of other types are rounded once, from float64."""
+        for batch in records.batches(max_rows, records.dtype):
+            yield Batch(to_dtype(batch.X, dtype), batch.y, as_text(batch.ids) if self.has_users else None)
+
+    def _check(self, block: Any) -> MemoryOrigin:
+        """Records of a block, if it is like the first."""
+        if (not self._n_parts) != is_table(block) or (self._n_parts and not _is_tuple(block, self._n_parts)):
+            expected = f"tuples of {self._n_parts}" if self._n_parts else "tables"
+            got = f"a tuple of {len(block)}" if isinstance(block, tuple) else type(block).__name__
+            raise InvalidParameter(self._owner, "X", f"blocks that are {expected}, as the first", got)
+        try:
+            records = self._read(block)
+        except InvalidParameter:
+            # One cell may have changed the type of a column, and values never raise after the first block.
+            records = self._read_loosely(block)
+        if records.shape != self.shape:
+            requirement, got = f"blocks whose records have the shape {self.shape}", f"a block with {records.shape}"
+            raise InvalidParameter(self._owner, "X", requirement, got)
+        return records
+
+    def _check_tuple(self, block: Any) -> None:
+        """Refuse a first block that is neither a table nor a tuple of arrays."""
+        if is_table(block):
+            return
+        if not _is_tuple(block, 2) and not (_is_tuple(block, 3) and block[2] is not None):
+            got = f"a tuple of {len(block)}" if isinstance(block, tuple) else type(block).__name__
+            raise InvalidParameter(self._owner, "X", _BLOCKS, got)
+        features = None if is_table(block[0]) else self._features
+        for name, given in (("y", self._y), ("users", self._users), ("features", features)):
+            if given is not None:
+                raise InvalidParameter(self._owner, name, "None beside blocks that are tuples", given)
+
+    def _parts(self, block: Any) -> tuple[Any, Any, Any]:
+        """X, y and users of a block: columns of a table by name."""
+        return (*block, self._users)[:3] if self._n_parts else (block, self._y, self._users)
+
+    def _read(self, block: Any) -> MemoryOrigin:
+        X, y, users = self._parts(block)
+        return read_in_memory(X, y, users, self._features if is_table(X) else None, self._owner)
+
+    def _read_loosely(self, block: Any) -> MemoryOrigin:
+        """Records of a block whose types are not those of the first, cell by cell."""
+        (X, y, users), owner = self._parts(block), self._owner
+        numbers = loose_numbers(X, "X", owner, self._features)
+        answers = loose_numbers(column_cells(X, y, owner) if isinstance(y, str) else y, "y", owner)
+        ids = None
+        if self.has_users:
+            ids = loose_ids(column_cells(X, users, owner) if isinstance(users, str) else users, owner)
+        if numbers.ndim < 2 or answers.shape != numbers.shape[:1] or (ids is not None and len(ids) != len(answers)):
+            got = "a block of parts that do not belong together"
+            raise InvalidParameter(owner, "X", "blocks with a record for each answer and user", got)
+        return MemoryOrigin(Features(numbers), answers, ids)
+
+
+def _is_tuple(block: Any, n_parts: int) -> bool:
+    return isinstance(block, tuple) and len(block) == n_parts
