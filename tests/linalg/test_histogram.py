@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hushrank.linalg.histogram import integer_histogram
+from hushrank.linalg.histogram import geometric_grid, integer_histogram
 
 
 @given(
@@ -33,3 +33,19 @@ def test_unsuitable_grids_and_values_are_refused():
     for values in ([[1.0]], [1j], ["a"], [None]):
         with pytest.raises(ValueError, match=r"values of integer_histogram must be a vector of real numbers; got"):
             integer_histogram(values, [0.0])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n"), [(1.0, 40.0, 128), (1e-9, 1e9, 64), (0.3, 0.9, 2), (2.0**-20, 2.0**20, 9)]
+)
+def test_a_geometric_grid_has_equal_ratios_and_its_ends(low, high, n):
+    grid = geometric_grid(low, high, n)
+    assert (grid[0], grid[-1], len(grid)) == (low, high, n) and (np.diff(grid) > 0).all()
+    assert np.allclose(np.diff(np.log(grid)), math.log(high / low) / (n - 1), rtol=1e-9)
+
+
+def test_a_geometric_grid_is_made_of_single_powers():
+    # Powers of whole arrays differ in their last bit between processors, and a point of a grid is released.
+    grid = geometric_grid(1.0, 40.0, 128)
+    exponents = np.linspace(0.0, math.log10(40.0), 128)
+    assert [point.hex() for point in grid.tolist()[1:-1]] == [math.pow(10.0, float(e)).hex() for e in exponents[1:-1]]

@@ -1,11 +1,27 @@
-"""Exact counts of people in the cells of a public grid."""
+"""Exact counts of people in the cells of a public grid, and grids of equal ratios."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 IntegerArray = NDArray[np.int64]
+
+
+def geometric_grid(low: float, high: float, n_points: int) -> NDArray[np.float64]:
+    """Points from `low` to `high` whose ratios are equal.
+
+    As `numpy.geomspace`, but with the same bits on every processor: a point of a grid is released as it stands, and
+    NumPy's powers of arrays differ in their last bits between instruction sets.
+
+    Examples
+    --------
+    >>> geometric_grid(1.0, 8.0, 4).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    exponents = np.linspace(math.log10(low), math.log10(high), n_points).tolist()
+    return np.array([low, *(math.pow(10.0, exponent) for exponent in exponents[1:-1]), high])
 
 
 def integer_histogram(values: ArrayLike, grid: ArrayLike) -> IntegerArray:

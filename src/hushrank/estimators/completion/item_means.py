@@ -24,6 +24,7 @@ from hushrank.estimators.completion.user_sums import (
     sum_residuals,
     sum_user_means,
 )
+from hushrank.linalg.histogram import geometric_grid
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class Means:
 def release_census(releases: RatingReleases, *, with_center: bool = True) -> Census:
     """Release how active users are, how popular items are and, for ratings, the mean of all of them."""
     n_items, recipe = releases.n_items, ITEM_MEANS
-    grid = np.geomspace(1.0, max(n_items, 2), recipe.grid_points)
+    grid = geometric_grid(1.0, float(max(n_items, 2)), recipe.grid_points)
     quantile = releases.quantile(count_ratings, None, grid, recipe.low_quantile, recipe.quantile_share)
     count_norm = math.sqrt(quantile)
     lattice = releases.vector_lattice(count_norm, recipe.counts_share, nonnegative=True)

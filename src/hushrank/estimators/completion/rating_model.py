@@ -73,7 +73,9 @@ def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingSt
     found = np.maximum(sums[: k + 1], 0.0)
     expected = np.clip(sums[k + 1 :], RATINGS.least_moment * n_people, n_people)
     trust = expected**2 / (expected**2 + lattice.scale**2 / RATINGS.moment_trust)
-    ratios = np.clip(found / expected, *RATINGS.ratios) ** trust
+    bounded = np.clip(found / expected, *RATINGS.ratios)
+    # One by one: powers of arrays differ in their last bits between processors, and a lattice is made of one of these.
+    ratios = np.array([math.pow(ratio, exponent) for ratio, exponent in zip(bounded, trust, strict=True)])
     factors = np.clip(ratios[:k], *RATINGS.coefficient_ratios)
     prior = replace(
         prior,

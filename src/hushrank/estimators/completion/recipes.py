@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.linalg.histogram import geometric_grid
+
 FloatArray = NDArray[np.float64]
 Range = tuple[float, float]
 
@@ -233,7 +235,7 @@ class MatrixRecipe:
     def norm_grid(self, n_items: int) -> FloatArray:
         """Norms of rows among which a low quantile is searched."""
         longest = math.sqrt(n_items)
-        return np.geomspace(self.smallest_norm * longest, longest, self.grid_points)
+        return geometric_grid(self.smallest_norm * longest, longest, self.grid_points)
 
 
 @dataclass(frozen=True, slots=True)
