@@ -135,8 +135,11 @@ class AdaptiveReleases:
         self, kernel: Callable[..., Any], state: Any, grid: FloatArray, probability: float, share: float
     ) -> float:
         """A quantile of one number a person; kernel(block, (state, grid)) counts people in the cells of the grid."""
+        return self.quantile_of(self.total(kernel, (state, grid)), grid, probability, share)
+
+    def quantile_of(self, histogram: NDArray[np.int64], grid: FloatArray, probability: float, share: float) -> float:
+        """A quantile of one number a person, of which `histogram` counts people in the cells of the grid."""
         event = quantile_event(self._take(share), len(grid))
-        histogram = self.total(kernel, (state, grid))
         return release_quantile(histogram, grid, probability, event, self._noise, self.neighbors)
 
     def _take(self, share: float | None) -> Gaussian:

@@ -68,11 +68,14 @@ class Plan:
         What all steps give together, at the budget's delta.
     forecast : dict of str to float
         Error to expect, from public numbers alone; empty where nobody asked for it.
+    notes : tuple of str
+        What somebody who plans this should know before it is charged, from public numbers alone.
     """
 
     steps: tuple[Step, ...]
     guarantee: Guarantee
     forecast: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def event(self) -> Event:
@@ -86,6 +89,7 @@ class Plan:
             "event": to_dict(self.event),
             "guarantee": self.guarantee.to_dict(),
             "forecast": dict(self.forecast),
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -104,6 +108,7 @@ class Plan:
         if self.forecast:
             yield "forecast", "from public numbers alone"
             yield from ((f"  {name}", f"{value:.6g}") for name, value in self.forecast.items())
+        yield from (("note", note) for note in self.notes)
 
 
 _WIDTH = 46

@@ -56,6 +56,7 @@ class NoiseSource(SingleOwner):
         self._take_ownership()
         self._lock = threading.Lock()
         self._log: list[_Release] = []
+        self._repeated: set[tuple[int, int]] = set()
 
     @property
     def reproducible(self) -> bool:
@@ -81,6 +82,24 @@ class NoiseSource(SingleOwner):
             stream = self._fresh_stream(len(self._log))
             self._log.append(release)
         return stream
+
+    def begin_again(
+        self, number: int, part: int, event: Event, neighbors: Neighbors | str, *, numerics: str = "exact"
+    ) -> Keystream:
+        """A fresh key stream for a release that is in the log, made once more for another part of the people.
+
+        Nobody may be in two parts: then it costs nothing that the log does not have (docs/privacy/personalization.md,
+        Theorem 3). `number` counts releases from 0; a part, counted from 1, can repeat each of them once.
+        """
+        self._check_owner()
+        owner = "NoiseSource.begin_again"
+        release = _Release(check_event(event, owner), parse_neighbors(neighbors, owner), numerics)
+        with self._lock:
+            is_new = part >= 1 and (number, part) not in self._repeated
+            if not (is_new and 0 <= number < len(self._log) and self._log[number] == release):
+                raise PlanBroken(f"part {part} repeats a release that was not made, or repeats it again: {event}.")
+            self._repeated.add((number, part))
+            return self._fresh_stream(number, part)
 
     def check_cap(self, planned: Iterable[Event]) -> None:
         """Refuse a plan that no filter can keep with InvalidParameter, before anything is charged or released."""
@@ -117,12 +136,11 @@ class NoiseSource(SingleOwner):
         event = executed if planned is None else planned
         return accountant.guarantee(event, budget, numerics=numerics, reproducible=self.reproducible)
 
-    def _fresh_stream(self, release: int) -> Keystream:
+    def _fresh_stream(self, release: int, part: int = 0) -> Keystream:
         if self._root is None:
             return Keystream()
-        return Keystream.from_key(
-            hashlib.sha256(b"hushrank release" + self._root + release.to_bytes(8, "big")).digest()
-        )
+        place = release.to_bytes(8, "big") + (b"" if part == 0 else part.to_bytes(8, "big"))
+        return Keystream.from_key(hashlib.sha256(b"hushrank release" + self._root + place).digest())
 
 
 def _covers(planned: Event, executed: Event) -> bool:
