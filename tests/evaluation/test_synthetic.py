@@ -4,8 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from hushrank.evaluation.synthetic import LowRankMatrix, load_digits, low_rank_matrix, power_law_rows, synthetic_ratings
+from hushrank.evaluation.synthetic import (
+    LowRankMatrix,
+    load_digits,
+    low_rank_matrix,
+    power_law_rows,
+    shared_representation,
+    synthetic_ratings,
+)
 from support import FALSE_ALARM, assert_plausible, count_p_value, normal_scale_p_value
 
 
@@ -129,3 +137,107 @@ def test_errors_are_taken_where_nothing_is_observed():
     matrix = LowRankMatrix(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.5, np.nan], [np.nan, 4.0]]))
     assert matrix.error(np.array([[100.0, 3.0], [0.0, 100.0]])) == pytest.approx((1.0 + 9.0) / 2)
     assert matrix.error(matrix.truth) == 0.0
+
+
+# Users who share a representation
+
+
+SHARED = shared_representation(4000, 10, 3, n_records=6, noise=0.4, seed=8, n_fresh=4, head_norm=2.0)
+
+
+def test_answers_follow_the_shared_representation():
+    assert SHARED.X.shape == (24_000, 10) and SHARED.fresh_X.shape == (16_000, 10) and SHARED.X.dtype == np.float64
+    assert np.array_equal(SHARED.users, np.repeat(np.arange(4000), 6))
+    assert np.array_equal(SHARED.fresh_users, np.repeat(np.arange(4000), 4))
+    assert SHARED.embedding.T @ SHARED.embedding == pytest.approx(np.eye(3), abs=1e-12)
+    assert np.linalg.norm(SHARED.heads, axis=1) == pytest.approx(np.full(4000, 2.0))
+    assert np.array_equal(SHARED.covariance, np.eye(10))
+    for X, y, users in ((SHARED.X, SHARED.y, SHARED.users), (SHARED.fresh_X, SHARED.fresh_y, SHARED.fresh_users)):
+        assert_plausible(normal_scale_p_value(X, 1.0))
+        noise = y - (X * SHARED.coef[users]).sum(axis=1)
+        assert_plausible(normal_scale_p_value(noise, 0.4))
+        assert normal_scale_p_value(noise, 0.7 * 0.4) < FALSE_ALARM > normal_scale_p_value(noise, 1.3 * 0.4)
+
+
+def test_the_population_error_is_exact():
+    coef = SHARED.coef + 0.1
+    assert SHARED.population_error(SHARED.coef) == pytest.approx(0.16)
+    assert SHARED.population_error(coef) == pytest.approx(0.16 + 10 * 0.01)
+    assert SHARED.population_error(np.zeros(10)) == pytest.approx(0.16 + 4.0)
+    stretched = shared_representation(4000, 10, 3, n_records=6, noise=0.4, seed=9, condition=20.0)
+    coef = np.random.default_rng(0).standard_normal(10)
+    squares = ((stretched.X * (coef - stretched.coef[stretched.users])).sum(axis=1)) ** 2
+    error = 3 * squares.std() * math.sqrt(6) / math.sqrt(4000)
+    assert stretched.population_error(coef) == pytest.approx(squares.mean() + 0.16, abs=2 * error)
+
+
+@pytest.mark.parametrize("distribution", ["gaussian", "t5"])
+def test_features_are_stretched_along_random_axes(distribution):
+    terms = {"n_records": 40, "noise": 0.1, "seed": 10, "condition": 10.0, "distribution": distribution}
+    data = shared_representation(2000, 6, 2, **terms)
+    variances = np.linalg.eigvalsh(data.covariance)
+    assert variances[-1] / variances[0] == pytest.approx(10.0) and variances[-1] == pytest.approx(1.0)
+    assert np.abs(data.covariance - np.diag(np.diag(data.covariance))).max() > 0.02
+    assert data.X.T @ data.X / len(data.X) == pytest.approx(data.covariance, abs=0.03)
+
+
+def test_heavy_tails():
+    light, heavy = (shared_representation(2000, 5, 1, n_records=10, noise=0.1, seed=11, distribution=name).X
+                    for name in ("gaussian", "t5"))  # fmt: skip
+    assert np.mean(light**4) == pytest.approx(3.0, abs=0.2) and np.mean(heavy**4) > 4.5
+    assert np.mean(heavy**2) == pytest.approx(1.0, abs=0.05)
+
+
+def test_numbers_of_records_may_vary():
+    data = shared_representation(5000, 4, 2, n_records=5, noise=0.1, seed=12, unequal=True)
+    counts = np.bincount(data.users, minlength=5000)
+    assert len(counts) == 5000 and counts.min() == 1 and counts.max() > 50
+    assert_plausible(count_p_value(np.count_nonzero(counts <= 5), 5000, stats.norm.cdf(math.log(5.5 / 5))))
+    assert np.array_equal(np.bincount(data.fresh_users), np.full(5000, 5))
+
+
+def test_labels_follow_their_probabilities():
+    data = shared_representation(3000, 5, 2, n_records=20, noise=0.0, seed=13, head_norm=3.0, labels=True)
+    assert set(np.unique(data.y)) == {0.0, 1.0}
+    score = (data.X * data.coef[data.users]).sum(axis=1)
+    chance = 1 / (1 + np.exp(-score))
+    z = (data.y - chance).sum() / math.sqrt((chance * (1 - chance)).sum())
+    assert_plausible(2 * stats.norm.sf(abs(z)))
+    z = ((data.y - chance) * score).sum() / math.sqrt((chance * (1 - chance) * score**2).sum())
+    assert_plausible(2 * stats.norm.sf(abs(z)))
+
+
+def test_risks_of_labels_by_quadrature():
+    """With the truth, or any multiple of it, all depends on one Gaussian score of deviation 3."""
+    data = shared_representation(5000, 5, 2, n_records=1, noise=0.0, seed=14, head_norm=3.0, labels=True)
+    score = 3 * np.linspace(-9, 9, 20_001)
+    weights = stats.norm.pdf(score / 3)
+    weights /= weights.sum()
+    chance = 1 / (1 + np.exp(-score))
+    for factor in (1.0, 0.5):
+        loss, wrong = data.population_risks(factor * data.coef)
+        expected = weights @ (np.logaddexp(0, factor * score) - chance * factor * score)
+        assert loss == pytest.approx(expected, abs=0.006)
+        assert wrong == pytest.approx(weights @ np.minimum(chance, 1 - chance), abs=0.003)
+    assert data.population_risks(np.zeros(5))[0] == pytest.approx(math.log(2))
+    assert (
+        data.population_risks(data.coef) == data.population_risks(data.coef) != data.population_risks(data.coef, seed=1)
+    )
+
+
+def test_single_precision_and_seeds():
+    terms = {"n_records": 3, "noise": 0.1}
+    single = shared_representation(50, 4, 2, seed=15, dtype=np.float32, **terms)
+    assert single.X.dtype == single.y.dtype == single.fresh_X.dtype == np.float32
+    first, again, other = (shared_representation(50, 4, 2, seed=seed, **terms) for seed in (1, 1, 2))
+    assert np.array_equal(first.y, again.y) and not np.array_equal(first.y, other.y)
+
+
+def test_misused_representations():
+    terms = {"n_records": 3, "noise": 0.1, "seed": 1}
+    with pytest.raises(ValueError, match="'gaussian' or 't5'"):
+        shared_representation(5, 4, 2, distribution="cauchy", **terms)
+    with pytest.raises(ValueError, match="population_risks is for labels"):
+        shared_representation(5, 4, 2, **terms).population_risks(np.zeros(4))
+    with pytest.raises(ValueError, match="population_error is for numbers"):
+        shared_representation(5, 4, 2, labels=True, **terms).population_error(np.zeros(4))
