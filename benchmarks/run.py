@@ -18,6 +18,7 @@ NAMES = (
     "bench_completion",
     "bench_movielens",
     "bench_als",
+    "bench_personalization",
 )
 
 

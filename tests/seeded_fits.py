@@ -41,6 +41,16 @@ def ratings(n_users=400, n_items=40):
     return scipy.sparse.csr_array(np.where(is_rated, given, 0).astype(np.float64))
 
 
+def records(n_users=300, n_features=4):
+    """Features, answers and users: one to six records each, answers about a product with two directions."""
+    users = np.repeat(np.arange(n_users), 1 + np.arange(n_users) * 7 % 6)
+    i, j = np.arange(len(users))[:, None], np.arange(n_features)
+    X = ((i * i * (j + 3) + 11 * i * (j + 1) + j * j) % 257 - 128) / 64
+    heads = np.column_stack([users * 5 % 9 - 4, users * 3 % 7 - 3]) / 4
+    noise = (np.arange(len(users)) * 37 % 33 - 16) / 64
+    return X, X[:, 0] * heads[:, 0] + X[:, 2] * heads[:, 1] + noise, users
+
+
 def _rows_model(name: str, **parameters: Any) -> Callable[[], Any]:
     is_complex = parameters.get("field") == "complex"
     terms = {"row_norm": 1.5, "epsilon": 1.0, "random_state": SEED, **parameters}
@@ -50,6 +60,11 @@ def _rows_model(name: str, **parameters: Any) -> Callable[[], Any]:
 def _ratings_model(**parameters: Any) -> Callable[[], Any]:
     terms = {"rank": 3, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, "rating_range": (1, 5), **parameters}
     return lambda: hr.PrivateCompletion(**terms).fit(ratings())
+
+
+def _records_model(**parameters: Any) -> Callable[[], Any]:
+    terms = {"n_components": 2, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, **parameters}
+    return lambda: hr.PrivateRepresentation(**terms).fit(*records())
 
 
 _PRIVATE_CENTER = {"center": "private", "center_norm": 2.0}
@@ -88,6 +103,17 @@ FITS: dict[str, Callable[[], Any]] = {
     "completion, factored gradient, no offsets": _ratings_model(
         method="factored_gradient", offsets=False, neighbors="add_remove"
     ),
+    "personalization, gradient": _records_model(),
+    "personalization, gradient, add_remove": _records_model(neighbors="add_remove"),
+    "personalization, gradient, labels": _records_model(loss="logistic"),
+    "personalization, altmin": _records_model(method="altmin"),
+    "personalization, altmin, blocks": lambda: _records_model(
+        method=hr.AlternatingMinimization(3, participation="blocks"), neighbors="add_remove"
+    )(),
+    "personalization, exponential": lambda: _records_model(method=hr.ExponentialSelection(3, 40), delta=0.0)(),
+    "personalization, exponential, labels": lambda: _records_model(
+        method=hr.ExponentialSelection(2, 12), delta=0.0, loss="logistic", neighbors="add_remove"
+    )(),
 }
 
 

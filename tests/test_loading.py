@@ -7,6 +7,7 @@ import pytest
 
 from hushrank.archive.container import read_archive, write_archive
 from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -19,12 +20,14 @@ MADE = [
     PrivateCovariance(row_norm=1.0, epsilon=1.0, delta=1e-6, neighbors="add_remove", center="private"),
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex"),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
+    PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
 ]
+ANSWERED = {PrivateRepresentation: (np.ones(3), ["ann", "bob", "ann"])}  # what belongs to the rows, where they have it
 
 
 @pytest.mark.parametrize("model", MADE, ids=lambda model: type(model).__name__)
 def test_load_finds_the_class(model, tmp_path):
-    model.fit(np.eye(3)).save(tmp_path / "model")
+    model.fit(np.eye(3), *ANSWERED.get(type(model), ())).save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert type(loaded) is type(model) and repr(loaded.privacy_) == repr(model.privacy_)
     assert loaded.plan((10, 3)) == model.plan((10, 3))

@@ -17,6 +17,7 @@ PLANNED = {
     "PrivateCovariance": ({"rank": 3, **SECOND_MOMENT}, (1000, 6)),
     "PrivateLowRank": ({"rank": 2, "mechanism": "exponential", **SECOND_MOMENT}, (1000, 6)),
     "PrivateCompletion": ({"rank": 2, "epsilon": 1.0, "delta": 1e-6, "rating_range": (1, 5), "items": 40}, (500, 40)),
+    "PrivateRepresentation": ({"n_components": 2, "epsilon": 1.0, "delta": 1e-6, "loss": "logistic"}, (500, 40)),
 }
 
 

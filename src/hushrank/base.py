@@ -9,7 +9,7 @@ Floors     estimators that fit data stand on `hushrank.estimator`; objects that 
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
@@ -146,7 +146,8 @@ class PrivateRelease(ABC):
         budget = self._check_parameters()
         known = self._check_sizes(shape, sizes)
         releases = self._plan(budget, known)
-        return replace(make_plan(budget, *releases.steps()), forecast=self._forecast(releases, known))
+        forecast, notes = self._forecast(releases, known), tuple(self._notes(releases, known))
+        return replace(make_plan(budget, *releases.steps()), forecast=forecast, notes=notes)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, without pickle; `hushrank.load` reads it.
@@ -172,6 +173,10 @@ class PrivateRelease(ABC):
     @abstractmethod
     def _forecast(self, releases: Any, sizes: Sizes) -> dict[str, float]:
         """The error to expect, from public numbers alone."""
+
+    def _notes(self, releases: Any, sizes: Sizes) -> Iterable[str]:
+        """What somebody who plans this should know before the charge, from public numbers alone."""
+        return ()
 
     def _noise_probe(self, releases: Any, sizes: Sizes) -> "NoiseProbe | None":
         """Data on which a model shows its noise, and how to read it off; None where nothing is said about it."""

@@ -31,6 +31,7 @@ class Entry(NamedTuple):
 
 
 _SECOND_MOMENT, _COMPLETION = "hushrank.estimators.second_moment", "hushrank.estimators.completion"
+_PERSONALIZATION = "hushrank.estimators.personalization"
 
 PUBLIC: dict[str, Entry] = {
     "PrivatePCA": Entry(
@@ -49,9 +50,16 @@ PUBLIC: dict[str, Entry] = {
         f"{_COMPLETION}.estimator", f"{_COMPLETION}.plan:CompletionPlanner", "complete",
         "Private recommender from a table of ratings.",
     ),
+    "PrivateRepresentation": Entry(
+        f"{_PERSONALIZATION}.estimator", f"{_PERSONALIZATION}.plan:RepresentationPlanner", "personalize",
+        "Private representation that users share, from their records.",
+    ),
     "Spectral": Entry(f"{_COMPLETION}.options"),
     "AlternatingLeastSquares": Entry(f"{_COMPLETION}.options"),
     "FactoredGradient": Entry(f"{_COMPLETION}.options"),
+    "GradientSteps": Entry(f"{_PERSONALIZATION}.options"),
+    "AlternatingMinimization": Entry(f"{_PERSONALIZATION}.options"),
+    "ExponentialSelection": Entry(f"{_PERSONALIZATION}.exponential_options"),
     "load": Entry("hushrank.loading"),
     "inspect": Entry("hushrank.data.inspection"),
     "LocalEngine": Entry("hushrank.engine.local"),

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hushrank.checks.samples import RatingSample, RowSample
+from hushrank.checks.samples import RatingSample, RowSample, UserRecordSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
+from hushrank.estimators.personalization.estimator import PrivateRepresentation
+from hushrank.estimators.personalization.exponential_options import ExponentialSelection
+from hushrank.estimators.personalization.options import AlternatingMinimization, GradientSteps
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -20,8 +23,19 @@ X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+FEW_CHOICES = {"epsilon": 1.0, "delta": 0.0, "method": ExponentialSelection(rounds=2, candidates=6)}
+
+
+def of_users(X):
+    """The same numbers as records of 23 users, with an answer each."""
+    users = np.repeat(np.arange(23), 1 + np.arange(23) % 3)
+    X = np.resize(X, (len(users), 4))
+    return UserRecordSample(X, X[:, 0] - 0.5 * X[:, 1] * (users % 2), users)
+
+
 # A new estimator adds its lines here, and its kind of data if that is not rows.
-SAMPLES = {PrivateCompletion: RatingSample}
+SAMPLES = {PrivateCompletion: RatingSample, PrivateRepresentation: of_users}
 ESTIMATORS = [
     PrivatePCA(2, **PURE),
     PrivatePCA(2, **APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0),
@@ -41,6 +55,11 @@ ESTIMATORS = [
     PrivateCompletion(2, **RATINGS, feedback="implicit"),
     PrivateCompletion(2, **RATINGS, method=AlternatingLeastSquares(sweeps=1)),
     PrivateCompletion(2, **RATINGS, method=FactoredGradient(steps=2)),
+    PrivateRepresentation(2, **BUDGET),
+    PrivateRepresentation(1, **BUDGET, loss="logistic", method=GradientSteps(1), neighbors="add_remove"),
+    PrivateRepresentation(2, **BUDGET, method=AlternatingMinimization(1), neighbors="add_remove"),
+    PrivateRepresentation(1, **FEW_CHOICES),
+    PrivateRepresentation(1, **FEW_CHOICES, loss="logistic", neighbors="add_remove"),
 ]
 
 CASES = [
@@ -50,6 +69,8 @@ CASES = [
 ]
 
 
+# A choice has no scale: its law is compared with whole fits in tests/estimators/personalization/test_probe.py.
+@pytest.mark.filterwarnings("ignore:PrivateRepresentation has no _noise_probe")
 @pytest.mark.parametrize("check", CASES)
 def test_estimators_conform(check):
     check()
@@ -58,6 +79,20 @@ def test_estimators_conform(check):
 EXPECTED_FAILURES = {
     "check_dtype_object": "object columns are refused: they can hold strings, and no value may raise after the charge"
 }
+NOT_SPARSE = "sparse records are refused, in other words than scikit-learn's"
+EXPECTED_OF_RECORDS = {
+    **EXPECTED_FAILURES,
+    "check_estimators_empty_data_messages": "no users are as good a number of users as any other",
+    **dict.fromkeys(("check_estimator_sparse_tag", "check_estimator_sparse_array"), NOT_SPARSE),
+    "check_estimator_sparse_matrix": NOT_SPARSE,
+}
+
+
+class OneRecordEach(PrivateRepresentation):
+    """Scikit-learn's checks know no users: every record is of another one."""
+
+    def fit(self, X, y=None):
+        return super().fit(X, y, None if y is None else np.arange(len(np.asarray(y))))
 
 
 @parametrize_with_checks(
@@ -66,8 +101,9 @@ EXPECTED_FAILURES = {
         PrivateCovariance(**APPROXIMATE),
         PrivateLowRank(1, **PURE),
         PrivatePCA(1, **PURE, mechanism="exponential"),
+        OneRecordEach(1, **BUDGET, method=GradientSteps(1)),
     ],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+    expected_failed_checks=lambda one: EXPECTED_OF_RECORDS if isinstance(one, OneRecordEach) else EXPECTED_FAILURES,
 )
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)

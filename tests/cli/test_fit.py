@@ -136,12 +136,17 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
 
 
 RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
-CHOOSING = {"INPUT": {"--columns"}, "RATINGS": set()}
+CHOOSING = {"INPUT": {"--columns"}, "RATINGS": set(), "RECORDS": {"--user", "--target", "--features"}}
+SOURCES = {"INPUT": "rows.csv", "RATINGS": "rows.csv", "RECORDS": "records.csv"}
+
+
+def kind_of(command):
+    (argument,) = (param for param in command.params if param.param_type_name == "argument")
+    return argument.metavar
 
 
 def misplaced(command, name):
-    (argument,) = (param for param in command.params if param.param_type_name == "argument")
-    return misplaced_options(command, [find(name).parameter_table()], RUNNING | CHOOSING[argument.metavar])
+    return misplaced_options(command, [find(name).parameter_table()], RUNNING | CHOOSING[kind_of(command)])
 
 
 @pytest.mark.parametrize(("line", "name"), COMMANDS.items())
@@ -161,7 +166,8 @@ def test_every_parameter_reaches_the_estimator(line, name, folder, monkeypatch):
 
     monkeypatch.setattr(find(name), "fit", stop)
     table, command = find(name).parameter_table(), load(line)
-    needed = ["rows.csv", *required_words(table), "--json"]
+    pd.DataFrame(X, columns=["user", "a", "target"]).to_csv("records.csv", index=False)
+    needed = [SOURCES[kind_of(command)], *required_words(table), "--json"]
     found = CliRunner().invoke(command, needed).exception.values
     assert {key: found[key] for key in defaults_in(table)} == defaults_in(table)
     for key, of_table in with_options(table).items():

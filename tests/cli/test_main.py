@@ -97,6 +97,8 @@ PLANS = [
     "plan covariance --rows 10000 --columns 64 --row-norm 1 --center private --epsilon 1 --delta 1e-6",
     "plan lowrank --rows 1000 --columns 6 --rank 2 --mechanism exponential --row-norm 1 --epsilon 1",
     "plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6",
+    "plan personalize --users 20000 --columns 50 --components 2 --epsilon 1 --delta 1e-6",
+    "plan personalize --users 20000 --columns 50 --components 2 --method exponential --epsilon 1 --delta 0",
 ]
 
 
@@ -113,7 +115,7 @@ def test_plans_import_nothing_that_learns():
 
 
 def test_help_of_commands_imports_nothing_that_learns():
-    assert modules_after(*(f"{name} --help" for name in COMMANDS)) & LEARNING == set()
+    assert modules_after(*(f"{name} --help" for name in (*COMMANDS, "recommend", "predict"))) & LEARNING == set()
 
 
 def test_the_ledger_needs_nothing_that_learns():

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hushrank.base import PrivateRelease
 from hushrank.cli.plan import command, plan_command, print_plan
 from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -68,6 +69,21 @@ CASES = [
             n_max=1000,
         ).plan((500, 40)),
     ),
+    (
+        "personalize --users 20000 --columns 50 --components 2 --epsilon 1 --delta 1e-6",
+        PrivateRepresentation(2, epsilon=1.0, delta=1e-6).plan((20000, 50)),
+    ),
+    (
+        "personalize --users 300 --columns 50 --components 3 --method altmin --x-scale 2 --y-scale 9 --epsilon 1 "
+        "--delta 1e-6 --neighbors add_remove --n-max 1000",
+        PrivateRepresentation(
+            3, epsilon=1.0, delta=1e-6, method="altmin", x_scale=2.0, y_scale=9.0, neighbors="add_remove", n_max=1000
+        ).plan((300, 50)),
+    ),
+    (
+        "personalize --users 900 --columns 5 --components 1 --method exponential --loss logistic --epsilon 2 --delta 0",
+        PrivateRepresentation(1, epsilon=2.0, delta=0.0, method="exponential", loss="logistic").plan((900, 5)),
+    ),
 ]
 
 
@@ -93,6 +109,15 @@ def test_a_catalogue_may_be_a_file(tmp_path):
     assert CliRunner().invoke(command, line.split()).output == f"{plan}\n"
 
 
+def test_a_budget_that_is_too_small_is_said_before_it_is_spent():
+    line = "personalize --users 300 --columns 50 --components 3 --epsilon 1 --delta 1e-6"
+    shown = CliRunner().invoke(command, line.split()).output
+    assert "note " in shown and "too few users for this budget" in shown
+    (note,) = json.loads(CliRunner().invoke(command, [*line.split(), "--json"]).output)["notes"]
+    assert note in shown
+    assert "note " not in CliRunner().invoke(command, CASES[-3][0].split()).output
+
+
 @pytest.mark.parametrize(
     "line",
     ["gram --columns 2 --row-norm 0 --epsilon 1", "vector --norm nan --epsilon 1", "counts --cells 3 --epsilon 0"],
@@ -113,7 +138,8 @@ def test_plans_print_for_people_and_for_machines(capsys):
 
 def test_help_lists_the_plan_of_every_release_and_mechanism():
     shown = CliRunner().invoke(command, ["--help"]).output.partition("Commands:\n")[2]
-    assert [line.split()[0] for line in shown.splitlines()] == [*COMMANDS, "counts", "gram", "quantile", "vector"]
+    names = [line.split()[0] for line in shown.splitlines() if line[2] != " "]  # long summaries are wrapped
+    assert names == [*COMMANDS, "counts", "gram", "quantile", "vector"]
 
 
 def sizes_and_parameters(name):

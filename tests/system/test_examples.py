@@ -57,6 +57,15 @@ def recommender(shown):
     assert shown.endswith("the same after loading: True\n")
 
 
+def personalization(shown):
+    before, after = shown.split("private for one user: epsilon 2.000, delta 1e-06\n")
+    assert "Gaussian noise, adaptive shares" in before and "note" not in before
+    assert "above the noise: True" in after and "for reader 7, from 8 own ratings: article" in after
+    errors = [float(error) for error in re.findall(r"^  \D+ ([\d.]+)$", after, re.MULTILINE)]
+    everybody, alone, private, truth = errors
+    assert truth == 0.09 < private < 0.3 * alone < alone < everybody
+
+
 def what_epsilon_buys(shown):
     lines = re.findall(r"^epsilon = \S+ +([\d.]+) +([\d.]+) +([\d.]+)$", shown, re.MULTILINE)
     pure, gaussian = np.array(lines, float).reshape(2, 4, 3)
@@ -75,7 +84,14 @@ def own_estimator(shown):
 
 SHOWS = {
     f"{check.__name__}.py": check
-    for check in (pca_with_a_plan, covariance_with_a_ledger, recommender, what_epsilon_buys, own_estimator)
+    for check in (
+        pca_with_a_plan,
+        covariance_with_a_ledger,
+        recommender,
+        personalization,
+        what_epsilon_buys,
+        own_estimator,
+    )
 }
 
 

@@ -4,7 +4,7 @@ import inspect
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,22 @@ def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
     return read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=is_complex)
 
 
+def _read_records(model: Any, source: str, user: str, target: str, features: str | None) -> Any:
+    from hushrank.data.records.reading import read_records  # needs numba, and --help does not
+
+    names = None if features is None else [name.strip() for name in features.split(",")]
+    return read_records(source, target, user, owner=type(model).__name__, features=names, needs_users=True)
+
+
+ROLE_OPTIONS = options(
+    click.option("--user", metavar="NAME", default="user", show_default=True, help="Column of the users' ids."),
+    click.option("--target", metavar="NAME", default="target", show_default=True, help="Column of the answers."),
+    click.option("--features", help="Columns to predict from, separated by commas. Default: all others."),
+)
+
 ROWS = Data("INPUT", _read_rows, COLUMNS_OPTION)
 RATINGS = Data("RATINGS", lambda _model, source: source, options())
+RECORDS = Data("RECORDS", _read_records, ROLE_OPTIONS)
 
 
 def fit_command(name: str, data: Data) -> Callable[[Describe], click.Command]:
@@ -134,9 +148,15 @@ def _check_output(out: Path | None, as_json: bool, source: str, ledger_address: 
         if not as_json:
             raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
         return
+    kept = [Path(place) for place in (source, ledger_address) if place]
+    check_place("--out", out, kept, "the data or the ledger, or lie among the data")
+
+
+def check_place(option: str, out: Path, kept: Iterable[Path], named: str) -> None:
+    """Refuse a place where no file can be made, or where it would overwrite what is kept, `named` in the message."""
     check_writable(out)
-    if any(_is_inside(out, Path(kept)) for kept in (source, ledger_address) if kept):
-        raise click.UsageError(f"--out {out} would overwrite the data or the ledger, or lie among the data.")
+    if any(_is_inside(out, place) for place in kept):
+        raise click.UsageError(f"{option} {out} would overwrite {named}.")
 
 
 def _is_inside(out: Path, kept: Path) -> bool:

@@ -17,6 +17,7 @@ SUMMARIES = {
     "inspect": "Look at a table before a fit. The numbers are not private.",
     **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
+    "predict": "Predict with a private representation, from a person's own records.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }
 """What --help says about each command, in its order."""
@@ -47,6 +48,7 @@ def cli() -> None:
       hushrank demo                   a first result, in about a minute
       hushrank plan complete --help   what it would cost on your ratings, without reading them
       hushrank complete --help        a private recommender from your ratings
+      hushrank personalize --help     what your users have in common, for predictions to each of them
       hushrank pca --help             private principal components of your table
 
     Exit codes: 0 done, 2 bad input (one line on stderr), 3 the budget was refused.

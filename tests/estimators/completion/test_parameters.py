@@ -10,10 +10,10 @@ import pytest
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import METHODS, AlternatingLeastSquares, FactoredGradient, Spectral
-from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam, build_catalogue
+from hushrank.estimators.completion.parameters import CatalogueParam, CompletionMethodParam, build_catalogue
 from hushrank.exceptions import InvalidParameter
 
-METHOD = MethodParam(words=tuple(METHODS))
+METHOD = CompletionMethodParam(words=tuple(METHODS))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from hushrank.estimators.completion.recipes import FACTORED_GRADIENT
+from hushrank.estimators.method_param import check_options
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import Param, check_integer, check_parameters
+from hushrank.parameters import Param, check_integer
 
 
 class MethodOptions(Protocol):
@@ -95,7 +96,7 @@ class AlternatingLeastSquares:
     }
 
     def __post_init__(self) -> None:
-        _check_options(self, self._params)
+        check_options(self, self._params)
 
     def check_size(self, n_items: int, rank: int) -> None:
         """Refuse a rank that does not fit the number of items; reads nothing private."""
@@ -150,7 +151,7 @@ class FactoredGradient:
     }
 
     def __post_init__(self) -> None:
-        _check_options(self, self._params)
+        check_options(self, self._params)
 
     @property
     def step(self) -> float:
@@ -177,10 +178,6 @@ def to_options(method: Any) -> MethodOptions:
     """Options of a method given by name or by its options."""
     options: MethodOptions = METHODS[method]() if isinstance(method, str) else method
     return options
-
-
-def _check_options(options: Any, table: dict[str, Param]) -> None:
-    check_parameters(table, {name: getattr(options, name) for name in table}, type(options).__name__)
 
 
 def _check_rank(options: MethodOptions, n_items: int, rank: int) -> None:

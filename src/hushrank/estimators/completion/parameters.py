@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushrank.estimators.completion.options import METHODS
+from hushrank.estimators.method_param import MethodParam
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import Param
-from hushrank.privacy.records import NEWER, from_fields, to_fields
 
 if TYPE_CHECKING:
     from hushrank.data.ratings.catalogue import Catalogue
@@ -16,31 +16,12 @@ if TYPE_CHECKING:
 MOST_IDS = 2**31 - 1
 
 
-class MethodParam(Param):
-    """A method by name, or its options."""
+class CompletionMethodParam(MethodParam):
+    """A method of matrix completion by name, or its options."""
 
     __slots__ = ()
 
-    def _check_kind(self, value: Any, name: str, owner: str) -> None:
-        if not isinstance(value, tuple(METHODS.values())):
-            listed = ", ".join(f"{kind.__name__}(...)" for kind in METHODS.values())
-            raise InvalidParameter(owner, name, f"one of {listed}", value)
-
-    def to_json(self, value: Any) -> Any:
-        """A name, or the name of the options and their values."""
-        if isinstance(value, str):
-            return value
-        return {"name": next(name for name, kind in METHODS.items() if type(value) is kind), **to_fields(value)}
-
-    def from_json(self, saved: Any) -> Any:
-        """A method from what `to_json` gave."""
-        if isinstance(saved, str):
-            return saved
-        name = saved.get("name") if isinstance(saved, dict) else None
-        if not isinstance(name, str) or name not in METHODS:
-            raise ValueError(f"method is none of {', '.join(METHODS)}; others were {NEWER}")
-        options = {key: value for key, value in saved.items() if key != "name"}
-        return METHODS[name](**from_fields(METHODS[name], options, METHODS[name].__name__))
+    methods = METHODS
 
 
 class CatalogueParam(Param):

@@ -14,7 +14,7 @@ from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.forecast import forecast_completion
 from hushrank.estimators.completion.options import METHODS, to_options
-from hushrank.estimators.completion.parameters import CatalogueParam, MethodParam, build_catalogue
+from hushrank.estimators.completion.parameters import CatalogueParam, CompletionMethodParam, build_catalogue
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.calibration import calibrate
@@ -62,7 +62,9 @@ class CompletionPlanner(PrivateRelease):
             help="Public catalogue: a count, for ids 0, 1, ..., or a CSV or Parquet file with the ids in the column "
             "item (or in its only column).",
         ),
-        "method": MethodParam(words=tuple(METHODS), default="spectral", help="spectral is the most accurate."),
+        "method": CompletionMethodParam(
+            words=tuple(METHODS), default="spectral", help="spectral is the most accurate."
+        ),
         "offsets": Param(bool, default=True, help="Item means and user offsets, or a matrix of low rank alone."),
         "feedback": Param(
             words=("explicit", "implicit"),

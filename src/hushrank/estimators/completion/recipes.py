@@ -1,11 +1,9 @@
 """Shares of the budget and constants of private matrix completion, a record for each recipe.
 
 Every number that was tuned, or could be, stands here once, with what it was tuned on. Shares are fractions of mu^2 of
-the whole fit. The numbers are public: they depend on no data of a fit.
-
-Constants for ratings were chosen by held-out error on MovieLens-1M (splits 0, 4 and 5) and MovieLens-100K (splits 0, 4,
-5 and 6). Errors were then measured on other splits of the same users, so they are mildly optimistic. Constants for
-matrices were chosen on synthetic draws 0 to 16; draws 20 to 29 were kept for measuring.
+the whole fit. All are public. Constants for ratings were chosen by held-out error on MovieLens-1M (splits 0, 4 and 5)
+and MovieLens-100K (splits 0, 4, 5 and 6). Errors were measured on other splits of the same users, so they are mildly
+optimistic. Constants for matrices were chosen on synthetic draws 0 to 16; draws 20 to 29 were kept for measuring.
 """
 
 import math
