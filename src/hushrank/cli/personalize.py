@@ -14,7 +14,7 @@ LEADING = 3
 
 @fit_command("PrivateRepresentation", RECORDS)
 def command(model: Any) -> Iterator[Any]:
-    """Private representation that many users share, from a table of their records.
+    """Private representation that users share, from their records.
 
     RECORDS is a CSV file, a Parquet file or a folder of Parquet files with a user, a target and features in every
     record, in any order. Targets are predicted from features, by a few directions that all users share and a head of
@@ -40,18 +40,13 @@ def command(model: Any) -> Iterator[Any]:
 
 def say_gain(model: Any) -> str:
     """Whether heads stand above the noise, in words."""
-    from hushrank.estimators.personalization.recipe import GRADIENT  # what --help does not need
-
     if not hasattr(model, "gains_"):
         return "how well heads predict was not checked: a pure choice releases the directions alone"
     gain, noise = float(model.gains_.max()), float(model.gain_deviation_)
-    shown = f"largest gain {gain:.3g}, its noise {noise:.2g}"
+    shown = f"largest gain {gain:.3g} of at most 1, its noise {noise:.2g}"
     if not model.head_covariance_.any():
         return f"nothing stood above the noise: users rely on their own records ({shown})"
-    if GRADIENT.least_gain * noise > 1.0:  # a gain is at most 1, so that only luck takes one above this
-        return f"whether heads stand above the noise cannot be told: a gain is at most 1 ({shown})"
-    # No share of the loss: what a user adds to all gains together is shortened to length 1.
-    return f"heads stand above the noise: they predict a user's records from the user's others ({shown})"
+    return f"heads stand above the noise: they predict a user's records better than the user's mean answer ({shown})"
 
 
 def _to_table(model: Any) -> Table:

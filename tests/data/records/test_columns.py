@@ -18,7 +18,7 @@ NAMES = ["user", "age", "target", "height", "note"]
         (("age", "note", None), Roles(("user", "target", "height"), "age", "note")),
         (("user", None, ["age"]), Roles(("age",), "user", None)),
         (([1.0], None, ["age"]), Roles(("age",), None, "user")),
-        ((np.ones(3), np.ones(3), None), Roles(tuple(NAMES), None, None)),
+        ((np.ones(3), np.ones(3), None), Roles(("age", "height", "note"), None, None)),
         ((None, [1], ("age",)), Roles(("age",), "target", None)),
     ],
 )
@@ -28,6 +28,20 @@ def test_roles(given, expected):
 
 def test_without_a_column_user_nobody_is_one():
     assert assign_roles(["a", "target"], None, None, None, "A") == Roles(("a",), "target", None)
+
+
+@pytest.mark.parametrize("beside", [np.ones(3), [1, 2, 3], ("a", "b", "c")], ids=["array", "list", "tuple"])
+def test_beside_a_table_columns_named_as_the_default_are_no_features_unless_asked_for(beside):
+    """Answers and ids of the table itself must not become numbers of its records by an oversight."""
+    assert assign_roles(NAMES, beside, beside, None, "A") == Roles(("age", "height", "note"), None, None)
+    assert assign_roles(NAMES, beside, None, None, "A") == Roles(("age", "height", "note"), None, "user")
+    assert assign_roles(NAMES, None, beside, None, "A") == Roles(("age", "height", "note"), "target", None)
+    assert assign_roles(NAMES, beside, "note", None, "A") == Roles(("user", "age", "height"), None, "note")
+    assert assign_roles(NAMES, "note", beside, None, "A") == Roles(("age", "target", "height"), "note", None)
+    asked = ["target", "user", "age"]
+    assert assign_roles(NAMES, beside, beside, asked, "A") == Roles(tuple(asked), None, None)
+    with pytest.raises(InvalidParameter, match=r"^X of A must be a table with a column; got '0 feature"):
+        assign_roles(["user", "target"], beside, beside, None, "A")
 
 
 def test_an_index_is_no_feature_unless_it_is_asked_for():

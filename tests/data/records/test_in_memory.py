@@ -42,7 +42,10 @@ def test_answers_and_users_may_lie_beside_a_table(kind):
     origin = read_in_memory(table, np.arange(3), "user", ["age"], "A")
     assert all_of(origin)[2] == ["ann", "bob", "ann"]
     numbers = read_in_memory(pl.DataFrame(TABLE).select("age", "height", "target"), [7, 8, 9], None, None, "A")
-    assert not numbers.has_users and numbers.columns == ("age", "height", "target")
+    assert not numbers.has_users and numbers.columns == ("age", "height")
+    assert read_in_memory(table, [7, 8, 9], [1, 2, 1], None, "A").columns == ("age", "height")
+    asked = read_in_memory(table, [7, 8, 9], [1, 2, 1], ["target", "age"], "A")
+    assert all_of(asked) == ([[0.5, 31], [1.5, 47], [2.5, 11]], [7, 8, 9], [1, 2, 1])
 
 
 def test_arrays():

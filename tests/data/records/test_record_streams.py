@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hushrank.data.records.record_streams import StreamOrigin
+from hushrank.data.records.sources import UserRecords
 from hushrank.exceptions import InvalidParameter
 
 NAN = np.nan
@@ -43,7 +44,8 @@ def test_the_first_block_tells_the_schema():
     assert origin.n_records is None and not origin.can_repeat
     for table in (pd.DataFrame(TABLE), pl.DataFrame(TABLE), pa.table(TABLE), pa.RecordBatch.from_pydict(TABLE)):
         assert origin_of(table).columns == ("a", "b") and origin_of(table).has_users
-    assert origin_of((FIRST[0].astype(np.int16), *FIRST[1:])).dtype == np.float32
+    for dtype in (bool, np.int16, np.float16, np.float32, np.int64):  # the precision is no part of it
+        assert origin_of((FIRST[0].astype(dtype), *FIRST[1:])).dtype == np.float64
     assert not origin_of(FIRST[:2]).has_users and origin_of((np.ones((2, 3, 4)), FIRST[1])).shape == (3, 4)
 
 
@@ -109,7 +111,7 @@ def test_tables_inside_of_tuples_keep_their_columns():
 ODD_CELLS = [NAN, None, "x", "", 2**70, 1j, "\ud800", object(), [1], b"\xff", pd.NA, True]
 
 
-@pytest.mark.parametrize("cell", ODD_CELLS, ids=repr)
+@pytest.mark.parametrize("cell", ODD_CELLS, ids=[f"{number}" for number in range(len(ODD_CELLS))])
 def test_no_value_of_a_later_block_raises_or_changes_another_record(cell):
     for place in ("X", "y", "users"):
         X, y, users = [[5.0, 6.0], [8.0, 9.0]], [2.5, 3.5], [9, 10]
@@ -138,21 +140,70 @@ def test_ids_of_several_kinds_stay_apart():
     assert ids == ["-1", "7", "18446744073709551615", "7", "-1", "07", None, "x", None, None]
 
 
-def test_blocks_of_floats_are_kept_as_the_first_ones():
+def test_numbers_are_kept_as_float64_whatever_the_first_block_is():
     origin = origin_of((np.ones((1, 1), np.float32), [0], [1]), (np.array([[0.1]]), [0.1], [1]), ([[1e300]], [0], [1]))
     batches = list(origin.batches(9, origin.dtype))
-    assert all(batch.X.dtype == np.float32 for batch in batches)
-    assert batches[1].X[0, 0] == np.float32(0.1) and batches[1].y[0] == 0.1 and batches[2].X[0, 0] == np.inf
+    assert all(batch.X.dtype == np.float64 for batch in batches)
+    assert batches[1].X[0, 0] == batches[1].y[0] == 0.1 and batches[2].X[0, 0] == 1e300
+
+
+def as_tuple(X, y, users):
+    return X, y, users
+
+
+def as_columns(X, y, users):
+    """Columns of which only the last has the type of X, the others what they had before."""
+    return {"a": X[:, 0].astype(np.int16), "b": X[:, 1], "user": users, "target": y}
+
+
+KINDS_OF_BLOCKS = {
+    "tuples": as_tuple,
+    "lists": lambda X, y, users: (X.tolist(), y.tolist(), users.tolist()),
+    "tables in tuples": lambda X, y, users: (pa.table({"a": X[:, 0], "b": X[:, 1]}), y, users),
+    "pandas": lambda X, y, users: pd.DataFrame(as_columns(X, y, users)),
+    "polars": lambda X, y, users: pl.DataFrame(as_columns(X, y, users)),
+    "Arrow": lambda X, y, users: pa.table(as_columns(X, y, users)),
+}
+CHANGES = {
+    "a larger integer": (np.int32, 70_000),
+    "a missing value": (np.float64, NAN),
+    "a number that is not exact in float32": (np.float64, 0.1),
+    "a truth": (bool, True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_BLOCKS)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("before", [bool, np.int16, np.float32], ids=["bool", "int16", "float32"])
+def test_one_cell_of_the_first_block_moves_no_bit_of_other_users(before, change, kind):
+    """It may decide the type of its block, and that must not decide how anybody else's numbers are rounded."""
+    make, rng = KINDS_OF_BLOCKS[kind], np.random.default_rng(5)
+    head, users = rng.integers(0, 2, (6, 2)), np.array([1, 2, 3, 1, 2, 3])  # all types hold them
+    head[1, 1] = 0
+    rest = rng.standard_normal((6, 2))  # not exact in float32
+    rest[:, 0] = rng.integers(0, 9, 6)
+    dtype, cell = CHANGES[change]
+    changed = head.astype(dtype)
+    changed[1, 1] = cell
+    found = []
+    for first in (head.astype(before), changed):
+        origin = origin_of(*(make(X, np.arange(6.0), users) for X in (first, rest)))
+        assert origin.dtype == np.float64
+        [block] = UserRecords(origin).blocks()
+        spans = [slice(*block.indptr[user : user + 2]) for user in range(3)]
+        found.append([(block.X[span].dtype, block.X[span].tobytes(), block.y[span].tobytes()) for span in spans])
+    assert found[0][0] == found[1][0] and found[0][2] == found[1][2] and found[0][1] != found[1][1]
+    assert set(rest[users == 1, 1]) < set(np.frombuffer(found[0][0][1]))
 
 
 def test_one_odd_cell_changes_no_rounding():
-    """Integers become float64 first, whether their block is read as a whole or cell by cell."""
-    numbers = [2**60 + 2**36 + 1, 2**60 - 2**35 - 1]  # rounded once and twice they differ
+    """Integers become float64, whether their block is read as a whole or cell by cell, and never float32."""
+    numbers = [2**60 + 2**36 + 1, 2**60 - 2**35 - 1]  # neither of the two is exact in them
     first = (np.ones((1, 2), np.float32), [0], [1])
     for X in ([numbers], np.array([numbers]), [[*map(str, numbers)]], np.array([numbers], object)):
         origin = origin_of(first, (X, [0], [1]))
         *_, batch = origin.batches(9, origin.dtype)
-        assert batch.X.tolist() == np.array([numbers], np.float64).astype(np.float32).tolist()
+        assert batch.X.tolist() == np.array([numbers], np.float64).tolist()
 
 
 def test_empty_blocks_are_nothing():

@@ -166,7 +166,7 @@ def bits_of(source, max_rows=8192):
 @pytest.mark.parametrize("data", [X, X.astype(np.float32), X.reshape(60, 3, 1)], ids=["double", "single", "matrices"])
 @pytest.mark.parametrize("make", [user_records, streamed])
 def test_files_hold_the_same_bits(request, data, make):
-    expected = bits_of(user_records(data))
+    expected = bits_of(user_records(data if make is user_records else data.astype(np.float64)))
     request.getfixturevalue("low_limits")
     source = make(data)
     for max_rows in (1, 2, 8192):
@@ -179,6 +179,8 @@ def test_single_precision_is_kept_single(request):
     assert next(single.blocks()).X.dtype == np.float32 == single.empty_block().X.dtype
     assert next(user_records().blocks()).X.dtype == np.float64 == user_records().empty_block().X.dtype
     assert next(records(X.astype(np.float32)).blocks()).X.dtype == np.float64  # one a person
+    stream = streamed(X.astype(np.float32))
+    assert next(stream.blocks()).X.dtype == np.float64 == stream.empty_block().X.dtype  # whatever a block is
 
 
 def test_two_iterations_at_once_and_many(low_limits):
@@ -215,10 +217,10 @@ def test_memory_of_blocks_and_not_of_the_data(monkeypatch):
         monkeypatch.setattr(out_of_core, name, 2**17)
     monkeypatch.setattr(grouping, "MAX_BLOCK_BYTES", 2**17)
     rng = np.random.default_rng(1)
-    data, y = rng.standard_normal((1000, 20), dtype=np.float32), np.zeros(1000)
+    data, y = rng.standard_normal((1000, 10), dtype=np.float32), np.zeros(1000)
 
     def blocks():
-        for k in range(100):  # eight megabytes
+        for k in range(100):  # eight megabytes, as float64
             yield data, y, np.arange(1000) * 37 % 250 + 250 * (k % 40)
 
     list(streamed(data[:9], y[:9], np.arange(9)).blocks())  # compiles

@@ -115,7 +115,7 @@ def test_directions_below_the_noise_are_not_stretched(is_residual):
     floor = 2.0 * np.sqrt(d * k)  # in units of the noise
     values = floor * np.array([9.0, 4.0, 1.5, 0.9, 0.1, 1e-9, -0.5, -8.0])
     told = Told((Q * values) @ Q.T, b)
-    searches = Searches(told, Spending(1, SearchRecipe(), 0.01, 0.5))
+    searches = Searches(told, Spending(1, SearchRecipe(), 0.01, 0.5, 0.03))
     state = Subspace(np.eye(d), np.eye(d, k), np.eye(k), 0.1, False)
     found = altmin._solve_equations(told, searches, state, 1.0, 0.5, is_residual)
     expected = Q @ ((Q.T @ b.ravel()) / np.maximum(values, floor)) / told.lattice.scale

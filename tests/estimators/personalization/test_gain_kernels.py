@@ -14,7 +14,7 @@ MEAN = np.array([0.3, -0.5])
 
 
 def refitted_gain(user, model, scale):
-    """Gain in squared error by one regression for each record that is left out."""
+    """Gain in squared error by one regression for each record that is left out, over zero or the mean of the others."""
     X, y = user
     Z, precision = X @ model.subspace.T, model.precision / scale
     errors = []
@@ -23,7 +23,21 @@ def refitted_gain(user, model, scale):
         A = Z[others].T @ Z[others] + model.noise * precision
         head = model.mean + np.linalg.solve(A, Z[others].T @ (y[others] - Z[others] @ model.mean))
         errors.append(y[i] - Z[i] @ head)
-    return 1.0 - np.square(errors).sum() / (y @ y)
+    means = [np.delete(y, i).mean() for i in range(len(y))] if len(y) > 1 else [0.0]
+    return 1.0 - np.square(errors).sum() / min(y @ y, np.square(y - means).sum())
+
+
+def gains_of(users, model, scales):
+    """Gains themselves: from the second on they are released less the first."""
+    gains = leave_one_out_gains(arrays_of(users), model, scales)
+    return np.column_stack([gains[:, :1], gains[:, 1:] + gains[:, :1]])
+
+
+def loss_without(labels):
+    """Of one half, or of the share of the other labels and one more of each, whichever is smaller."""
+    n, positive = len(labels), labels.sum()
+    same = np.where(labels > 0, positive - 1, n - positive - 1)
+    return min(n * math.log(2.0), -np.log((same + 1) / (n + 1)).sum())
 
 
 @given(st.integers(0, 2**32), st.integers(1, 25), st.sampled_from([0.05, 1.0, 30.0]))
@@ -31,7 +45,7 @@ def refitted_gain(user, model, scale):
 def test_gains_are_those_of_regressions_without_the_record(seed, m, noise):
     model = make_state(seed, noise=noise).head_model._replace(mean=MEAN)
     user = make_users(np.random.default_rng(seed), [m])[0]
-    gains = leave_one_out_gains(arrays_of([user]), model, SCALES)[0]
+    gains = gains_of([user], model, SCALES)[0]
     expected = [max(refitted_gain(user, model, scale), -1.0) for scale in SCALES]
     assert gains == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
@@ -44,8 +58,14 @@ def test_heads_of_a_useless_subspace_gain_nothing_and_those_of_the_truth_do():
         X = rng.standard_normal((10, D))
         helped.append((X, X @ model.subspace.T @ rng.standard_normal(2) + math.sqrt(0.3) * rng.standard_normal(10)))
         useless.append((X, rng.standard_normal(10)))
-    assert leave_one_out_gains(arrays_of(helped), model, SCALES).mean(axis=0).min() > 0.2
-    assert leave_one_out_gains(arrays_of(useless), model, SCALES).mean(axis=0).max() < 0.0
+    assert gains_of(helped, model, SCALES).mean(axis=0).min() > 0.2
+    assert gains_of(useless, model, SCALES).mean(axis=0).max() < 0.0
+
+
+def test_answers_about_a_mean_gain_nothing_over_it():
+    rng, model = np.random.default_rng(3), make_state(2, noise=0.3).head_model
+    users = [(rng.standard_normal((10, D)), 35.0 + rng.standard_normal(10)) for _ in range(100)]
+    assert gains_of(users, model, SCALES).mean(axis=0).max() < -0.5
 
 
 @pytest.mark.parametrize("m", [1, 6, 80])
@@ -61,7 +81,7 @@ def test_gains_of_labels_leave_records_out_by_one_newton_step(m):
         )  # covariance without the record, by Sherman and Morrison
         logit = Z[i] @ (work.head - without @ Z[i] * r[i])
         losses.append(np.logaddexp(0.0, -logit if y[i] > 0 else logit))
-    expected = 1.0 - np.mean(losses) / math.log(2.0)
+    expected = 1.0 - np.sum(losses) / loss_without(y > 0)
     assert leave_one_out_gains(arrays_of([(X, y)]), model, np.ones(1))[0, 0] == pytest.approx(expected, rel=1e-9)
 
 
@@ -74,16 +94,19 @@ def test_gains_of_labels_are_near_those_of_refitting():
         logit = X[i] @ model.subspace.T @ work.head
         losses.append(np.logaddexp(0.0, -logit if y[i] > 0 else logit))
     gain = leave_one_out_gains(arrays_of([(X, y)]), model, np.ones(1))[0, 0]
-    assert gain == pytest.approx(1.0 - np.mean(losses) / math.log(2.0), abs=0.01)
+    assert gain == pytest.approx(1.0 - np.sum(losses) / loss_without(y > 0), abs=0.01)
 
 
 @pytest.mark.parametrize("is_logistic", [False, True])
 def test_a_scale_of_the_covariance_divides_the_precision(is_logistic):
     model, users = make_state(7, is_logistic=is_logistic).head_model, make_users(np.random.default_rng(8), [5, 9])
     gains = leave_one_out_gains(arrays_of(users), model, SCALES)
-    for t, scale in enumerate(SCALES):
-        own = leave_one_out_gains(arrays_of(users), model._replace(precision=model.precision / scale), np.ones(1))
-        assert same_bits(gains[:, t].copy(), own[:, 0].copy())
+    own = [
+        leave_one_out_gains(arrays_of(users), model._replace(precision=model.precision / scale), np.ones(1))[:, 0]
+        for scale in SCALES
+    ]
+    for t in range(len(SCALES)):
+        assert same_bits(gains[:, t].copy(), own[t].copy() if t == 0 else own[t] - own[0])
 
 
 @given(st.integers(0, 2**32))
@@ -91,7 +114,7 @@ def test_a_scale_of_the_covariance_divides_the_precision(is_logistic):
 def test_gains_lie_between_minus_one_and_one_whatever_is_given(seed):
     users = list(adverse_users(np.random.default_rng(seed)).values())
     gains = leave_one_out_gains(arrays_of(users), any_public(seed).model, SCALES)
-    assert gains.shape == (len(users), 3) and (np.abs(gains) <= 1.0).all()
+    assert gains.shape == (len(users), 3) and (np.abs(gains[:, 0]) <= 1.0).all() and (np.abs(gains) <= 2.0).all()
 
 
 def test_users_without_records_or_answers_gain_nothing():

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushrank.estimators.personalization.options import AlternatingMinimization
 from hushrank.estimators.personalization.recipe import (
+    ALONE,
     ALTMIN,
     GRADIENT,
     LOCAL,
@@ -40,13 +42,15 @@ def test_recipes_cannot_be_changed_and_shares_are_shares(recipe):
             setattr(recipe, field.name, value)
 
 
-def test_shares_of_what_searches_leave_add_up_to_one():
+def test_steps_have_a_share_of_what_searches_leave():
     fixed = (GRADIENT.whitening_share, GRADIENT.start_share, GRADIENT.prior_share, GRADIENT.check_share)
-    assert sum(fixed) + GRADIENT.step_share == pytest.approx(1.0, abs=1e-15)
-    assert GRADIENT.step_share > 0.5 and min(fixed) > 0.0
-    assert ALTMIN.whitening_share + ALTMIN.prior_share + ALTMIN.check_share < 1 - 0.25
-    assert sum(LOCAL.weights) == pytest.approx(1.0)
-    assert len(LOCAL.weights) == len(LOCAL.ratios) == len(LOCAL.is_shared)
+    assert sum(fixed) < 0.5 and min(fixed) > 0.0
+    most = AlternatingMinimization._params["start_share"].below
+    assert ALTMIN.whitening_share + ALTMIN.prior_share + GRADIENT.most_check_share + most < 1.0
+    for local in (LOCAL, ALONE):
+        assert sum(local.weights) == pytest.approx(1.0)
+        assert len(local.weights) == len(local.ratios) == len(local.is_shared)
+    assert not any(ALONE.is_shared)
     assert LOCAL.ratios[0] == 0.0 and GRADIENT.scales[0] == GRADIENT.label_scales[0] == 1.0
 
 

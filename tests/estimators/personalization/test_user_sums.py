@@ -169,7 +169,7 @@ def test_opposite_users_attain_the_bound_of_gains():
     def gains(public, gram, vector):
         return user_sums.sum_gains, (public.model, np.ones(1), vector), (vector,)
 
-    users = [(np.tile(np.eye(4)[:1], (2, 1)), np.array(y)) for y in ([1.0, 1.0], [1.0, -1.0])]
+    users = [(np.outer(sign, np.eye(4)[0]), np.array([1.0, -1.0])) for sign in ([1.0, -1.0], [1.0, 1.0])]
     assert_attained(gains, users, axes(4, 1, noise=1e-12), None, sum_lattice(1.0, 2**46), 0)
 
 

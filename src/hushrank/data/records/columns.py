@@ -56,7 +56,7 @@ def assign_roles(
         Names of columns. None is the column "target", which must then exist, and the column "user", if there is one.
         Anything else is no name: answers or ids that lie beside the table.
     features : sequence of column names, optional
-        All others by default.
+        All others by default; not "target" where answers, nor "user" where ids lie beside the table.
     owner : str
         Who asks, for error messages.
     index : sequence
@@ -80,11 +80,13 @@ def assign_roles(
     if users is None and DEFAULT_USER in names and answer != DEFAULT_USER:
         user = DEFAULT_USER
     taken = [name for name in (answer, user) if name is not None]
+    # Answers or ids beside the table: columns that have their names are no features.
+    beside = [name for name, given in ((DEFAULT_ANSWER, y), (DEFAULT_USER, users)) if not isinstance(given, str | None)]
     if features is not None:
         chosen = _check_features(features, taken, parameter, owner)
         choose_columns(names, chosen, owner)
     else:
-        chosen = [name for name in names if name not in taken and name not in index]
+        chosen = [name for name in names if name not in (*taken, *beside) and name not in index]
         check_matrix(np.dtype(np.float64), (0, len(chosen)), owner)
     return Roles(tuple(chosen), answer, user)
 

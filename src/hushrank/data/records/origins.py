@@ -48,7 +48,7 @@ class Origin(ABC):
     shape : tuple of int
         Of X of one record, (d,) or (d1, d2).
     dtype : dtype
-        The narrower of float32 and float64 that holds all numbers X, as far as float64 does.
+        The narrower of float32 and float64 that holds all numbers X, as far as float64 does; float64 for streams.
     has_users : bool
         Whether records have ids of users.
     n_records : int, optional

@@ -53,8 +53,8 @@ def read_records(
     owner : str
         Who asks, for error messages.
     features : sequence of column names, optional
-        The columns X of a table or file, in this order; by default all but those of y and users. A stored index of
-        pandas is none.
+        The columns X of a table or file, in this order; by default all but those of y and users, and but for
+        "target" and "user" where these lie beside a table. A stored index of pandas is none.
     needs_users : bool, default False
         Whether records without users are refused.
 
@@ -63,7 +63,7 @@ def read_records(
     records : Records or UserRecords
         `records.blocks(max_rows)` yields blocks of records (`RecordBlock`), or with users blocks of whole users
         (`UserRecordBlock`), whose number is then `records.n_users`. X of users is float32 where that holds all numbers
-        of its types exactly, and float64 otherwise.
+        of its types exactly, and float64 otherwise; of a stream it is float64.
 
     Raises
     ------

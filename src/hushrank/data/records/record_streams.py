@@ -1,7 +1,8 @@
 """Records in blocks that somebody else makes: tuples (X, y, users) or tables with named columns, one after the other.
 
-The first block is looked at when the origin is made, before the data are charged for, and tells the schema. In later
-blocks no value can raise: where types differ, they are read cell by cell. Records of one user may lie in many blocks.
+The first block is looked at when the origin is made, before the data are charged for, and tells the schema, but not
+the precision, which is always float64. In later blocks no value can raise: where types differ, they are read cell by
+cell. Records of one user may lie in many blocks.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -55,7 +56,8 @@ class StreamOrigin(Origin):
         self._check_tuple(first)
         self._n_parts = 0 if is_table(first) else len(first)
         head = self._read(first)
-        super().__init__(head.shape, head.dtype, head.has_users, None, head.columns)
+        # Not the type of the first block: one person's number in it would decide how those of all others are rounded.
+        super().__init__(head.shape, np.dtype(np.float64), head.has_users, None, head.columns)
         self.can_repeat = self._stream.can_repeat
         if head.roles is not None:  # later tables have these columns, in any order and with others
             self._y, self._users, self._features = head.roles.y, head.roles.users, head.roles.features
@@ -71,7 +73,7 @@ class StreamOrigin(Origin):
             del block  # before the next one is made
 
     def _convert(self, records: MemoryOrigin, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
-        """Batches of a block in the types of the stream; numbers of other types are rounded once, from float64."""
+        """Batches of a block in the types of the stream."""
         for batch in records.batches(max_rows, records.dtype):
             yield Batch(to_dtype(batch.X, dtype), batch.y, as_text(batch.ids) if self.has_users else None)
 

@@ -56,7 +56,7 @@ def learn_altmin(
     state, second = learn_start(
         releases, searches, whitening, shape[1], scales[1], start_share, is_logistic=is_logistic
     )
-    taken = ALTMIN.whitening_share + options.start_share + ALTMIN.prior_share + ALTMIN.check_share
+    taken = ALTMIN.whitening_share + options.start_share + ALTMIN.prior_share + spending.check_share
     share = rest * (1.0 - taken) / spending.steps
     for part in releases_in_parts(releases, n_parts, select_part):
         searches_of_part = Searches(part, spending)

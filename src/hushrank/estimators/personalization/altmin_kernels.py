@@ -31,6 +31,8 @@ from hushrank.estimators.personalization.moment_kernels import (
 from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.scatter import Bound, IntegerArray, Positions, add_contribution
 
+MOST_ROWS = 4096  # of one user in the equations; heads are fitted to all others
+
 
 class Equations(NamedTuple):
     """Which equations are meant; public.
@@ -71,7 +73,7 @@ class Scratch(NamedTuple):
 @compiled
 def new_scratch(records: RecordArrays, k: int) -> Scratch:
     """Scratch for any user of a block."""
-    m, d = most_records(records.indptr), records.X.shape[1]
+    m, d = min(most_records(records.indptr), MOST_ROWS), records.X.shape[1]
     return Scratch(np.empty((1, d)), np.empty((m, d)), np.empty(m), np.empty((d, d)), np.empty(d), np.empty((d, k)))
 
 
@@ -85,6 +87,8 @@ def find_equations(
     if fit.n_records == 0:
         return OwnEquations(0, 0.0, 0.0)
     for i in range(records.indptr[j] + 1, records.indptr[j + 1], 2):
+        if n == len(scratch.rows):  # of a user with very many records, which could take all memory
+            break
         if not (abs(records.y[i]) < math.inf and is_usable(records.X, i)):
             continue
         for p in range(d):
@@ -140,7 +144,7 @@ def add_equations(
     """
     n_users, (d, k), filled = len(records.indptr) - 1, right.shape, 0
     work, scratch = new_workspace(records.indptr, k), new_scratch(records, k)
-    rows, gram = np.empty((most_records(records.indptr), d * k)), np.empty((d * k, d * k))
+    rows, gram = np.empty((len(scratch.rows), d * k)), np.empty((d * k, d * k))
     every = _all_rows(d)
     for j in range(n_users):
         own = find_equations(records, j, equations, work, scratch)

@@ -26,7 +26,7 @@ from hushrank.estimators.personalization.local_kernels import LocalPrior, local_
 from hushrank.estimators.personalization.methods import learn_representation
 from hushrank.estimators.personalization.plan import RepresentationPlanner
 from hushrank.estimators.personalization.probe import representation_probe
-from hushrank.estimators.personalization.recipe import GRADIENT, LOCAL
+from hushrank.estimators.personalization.recipe import ALONE, GRADIENT, LOCAL
 from hushrank.estimators.personalization.subspace import power
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
@@ -80,10 +80,11 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         Variance of an answer about its prediction; 1 for the logistic loss.
     gains_ : ndarray of shape (5,)
         How much of a user's loss heads explain, when each record is predicted from the user's others: mean over users,
-        with noise, for five scales of the covariance. A user's five gains are shortened to norm 1 together, so that
-        0.45 is perfect; below three times `gain_deviation_` they are noise. Not for method "exponential".
+        with noise, for five scales of the covariance. The loss without heads is that of predicting nothing, or the mean
+        of the user's other answers, whichever is smaller. 1 is perfect; below three times `gain_deviation_` a gain is
+        noise. Not for method "exponential".
     gain_deviation_ : float
-        Standard deviation of the noise of each gain.
+        Standard deviation of the noise of the first gain, and of the differences of the others to it.
     privacy_ : Guarantee
         What this fit promises; print it.
 
@@ -215,7 +216,11 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         return prior | (check if self._is_adaptive else {})
 
     def _read(self, *data: Any) -> Source:
-        return read_records(*data, owner=type(self).__name__, needs_users=True)
+        owner = type(self).__name__
+        records = read_records(*data, owner=owner, needs_users=True)
+        if "n_features" not in records.sizes:
+            raise InvalidParameter(owner, "X", "a vector of features for each record", "a matrix for each")
+        return records
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         U, S = learned["embedding_"], learned["head_covariance_"]
@@ -266,14 +271,15 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         """What a user's own regression takes of the model."""
         S = self.head_covariance_
         is_known = float(np.trace(S)) > 0.0
+        recipe = LOCAL if is_known else ALONE
         return LocalPrior(
             np.ascontiguousarray(self.embedding_.T),
             self.embedding_ @ self.head_mean_,
             S,
             power(S, 0.5) if is_known else np.zeros_like(S),
-            self.noise_ if is_known else 0.0,
-            np.array(LOCAL.ratios),
-            np.log(LOCAL.weights),
-            np.array(LOCAL.is_shared),
+            self.noise_,
+            np.array(recipe.ratios),
+            np.log(recipe.weights),
+            np.array(recipe.is_shared),
             self._is_logistic,
         )

@@ -56,8 +56,9 @@ def learn_gradient(
         releases, searches, whitening, k, scales[1], spending.rest * GRADIENT.start_share, is_logistic=is_logistic
     )
     descent = Descent(releases, searches, second)
+    taken = GRADIENT.whitening_share + GRADIENT.start_share + GRADIENT.prior_share + spending.check_share
     for _ in range(spending.steps):
-        state = descent.step(state, spending.rest * GRADIENT.step_share / spending.steps)
+        state = descent.step(state, spending.rest * (1.0 - taken) / spending.steps)
     return learn_prior(releases, searches, state, second, spending.rest * GRADIENT.prior_share)
 
 
@@ -118,7 +119,8 @@ class Descent:
         with one_blas_thread():
             E = ((H - U @ (U.T @ H)) @ Q) / values
         noise = (scales[0] / values) ** 2 * (d - k)
-        gain = np.maximum(0.0, 1.0 - noise / np.maximum((E * E).sum(axis=0), np.finfo(float).tiny))
+        energy = (E * E).sum(axis=0)
+        gain = np.maximum(0.0, energy - noise) / np.maximum(energy, np.finfo(float).tiny)
         if self._open is not None:
             gain = np.maximum(gain, min(1.0, self._open / max(self._open + float(noise.sum()), np.finfo(float).tiny)))
         self._open = float((gain * noise).sum())

@@ -57,7 +57,10 @@ class HeadPrior:
 
 
 class Check(NamedTuple):
-    """What the last check released: mean gains of the users, one for each scale, and the deviation of their noise."""
+    """What the last check released: mean gains of the users, one for each scale, and the deviation of their noise.
+
+    It is that of the first gain, and of the differences of the others to it.
+    """
 
     gains: FloatArray
     deviation: float
@@ -108,6 +111,7 @@ def _check_heads(releases: AdaptiveReleases, model: HeadModel) -> Check:
     scales = np.array(GRADIENT.label_scales if model.is_logistic else GRADIENT.scales)
     lattice = releases.vector_lattice(1.0)
     gains = releases.release(releases.total(sum_gains, (model, scales, lattice)), lattice) / releases.n_people
+    gains[1:] += gains[0]
     return Check(gains, lattice.scale / releases.n_people)
 
 
@@ -115,7 +119,7 @@ def _optimism(releases: AdaptiveReleases, state: Subspace) -> float:
     """Gain that k (d - k) numbers of a subspace explain by themselves, of the records of those who taught it."""
     d, k = state.U.shape
     each = GRADIENT.label_optimism if state.is_logistic else GRADIENT.optimism
-    return each * k * (d - k) / releases.n_people
+    return float(each * k * (d - k) / releases.n_people)
 
 
 def best_scale(check: Check, scales: tuple[float, ...], optimism: float) -> float:
@@ -123,14 +127,16 @@ def best_scale(check: Check, scales: tuple[float, ...], optimism: float) -> floa
     best, least = int(check.gains.argmax()), GRADIENT.least_gain * check.deviation + optimism
     if least >= 1.0 or not check.gains[best] > least:  # no gain is above 1 but by noise
         return 0.0
-    is_first = check.gains[0] + GRADIENT.better_gain * check.deviation > check.gains[best]
-    return scales[0] if is_first else scales[best]
+    is_first = bool(check.gains[0] + GRADIENT.better_gain * check.deviation > check.gains[best])
+    chosen: float = scales[0] if is_first else scales[best]
+    return chosen
 
 
 def _moments_of_heads(M: FloatArray, deviation: float, S: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of heads from the moments of (f, 1)."""
     k, root = len(S), power(S, 0.5)
-    mean = M[:k, k] * max(0.0, 1.0 - k * deviation**2 / max(float((M[:k, k] ** 2).sum()), np.finfo(float).tiny))
+    energy = float((M[:k, k] ** 2).sum())
+    mean = M[:k, k] * (max(0.0, energy - k * deviation**2) / max(energy, np.finfo(float).tiny))
     covariance = clamp(M[:k, :k] - np.outer(mean, mean), *_VARIANCES)
     return root @ mean, symmetric(root @ covariance @ root)
 

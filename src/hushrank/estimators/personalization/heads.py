@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.data.frames import is_table
 from hushrank.data.records.blocks import UserRecordBlock
 from hushrank.data.records.histories import Histories, find_users
 from hushrank.exceptions import InvalidParameter
@@ -94,7 +95,8 @@ class Heads:
 
     def decision_function(self, X: Any, users: Any) -> FloatArray:
         """Products of each record with the coefficients of its user; users without a head have the mean one."""
-        rows, codes = self._check_rows(X), find_users(self._histories, users, "Heads")
+        ids = column_of(X, users, "users", "Heads")
+        rows, codes = self._check_rows(X), find_users(self._histories, ids, "Heads")
         if len(codes) != rows.shape[0]:
             raise InvalidParameter("Heads", "users", f"{rows.shape[0]} ids, one for each record", f"{len(codes)} ids")
         if hasattr(rows, "toarray"):
@@ -145,3 +147,13 @@ def score_of(predicted: NDArray[Any], y: Any, loss: str) -> float:
     rest = ((answers - predicted) ** 2).sum()
     spread = ((answers - answers.mean()) ** 2).sum()
     return float(1.0 - rest / spread) if spread > 0.0 else float(rest == 0.0)
+
+
+def column_of(X: Any, given: Any, name: str, owner: str) -> Any:
+    """A column of the table X where a name is given instead of values."""
+    if not isinstance(given, str):
+        return given
+    names = X.column_names if isinstance(X, pa.Table) else list(getattr(X, "columns", ()))
+    if not is_table(X) or given not in names:
+        raise InvalidParameter(owner, name, "one for each record, or the name of a column of a table", given)
+    return X[given]

@@ -24,7 +24,7 @@ from hushrank.linalg.ridge import factorize, solve_factorized
 
 _PSEUDO_RECORDS = 4.0  # what the released variance of the noise counts beside the user's own records
 _LEAST_NOISE = 1e-6  # of the mean square of the answers
-_UNKNOWN_NOISE = 0.1  # of the mean square of the answers, where the released model knows of none
+_UNKNOWN_NOISE = 0.1  # of the mean square of the answers, for priors that know nothing of the released model
 _JITTER = 1e-10
 _NEWTON_STEPS = 25
 _LONGEST_STEP = 3.0
@@ -43,7 +43,7 @@ class LocalPrior(NamedTuple):
     covariance, root : ndarray of shape (k, k)
         S and S^1/2.
     noise : float
-        Released variance; 0 where nothing was learned, and the user's own answers tell it.
+        Released variance; priors that know nothing of the subspace take a share of the user's own mean square.
     ratios, log_weights : ndarray of shape (n_priors,)
         tau^2 as a ratio to the mean square of the answers over that of the records, and the log prior weights.
     is_shared : ndarray of shape (n_priors,)
@@ -107,15 +107,16 @@ def _average_priors(X: FloatArray, y: FloatArray, prior: LocalPrior, coefficient
                 error[i] -= X[i, p] * prior.center[p]
     answer_square = _LABEL_VARIANCE if prior.is_logistic else max(_mean_square(y), 1e-300)
     record_square = max(np.sum(X * X) / n, 1e-300)
-    noise = 1.0 if prior.is_logistic else max(prior.noise, _LEAST_NOISE * answer_square)
-    if not prior.is_logistic and prior.noise == 0.0:
-        noise = _UNKNOWN_NOISE * answer_square
+    own_noise = 1.0 if prior.is_logistic else _UNKNOWN_NOISE * answer_square
+    shared_noise = 1.0 if prior.is_logistic else max(prior.noise, _LEAST_NOISE * answer_square)
     n_priors = len(prior.ratios)
     moves, evidence = np.zeros((n_priors, d)), np.empty(n_priors)
     for t in range(n_priors):
         variance = prior.ratios[t] * answer_square / record_square
         own = prior if prior.is_shared[t] else _without_subspace(prior, variance)
         features, target = _features(X, Z, own, variance), error if prior.is_shared[t] else y
+        # The released variance holds what the subspace leaves, which others do not leave.
+        noise = shared_noise if prior.is_shared[t] else own_noise
         fit = _fit_labels(features, target) if prior.is_logistic else _fit_squares(features, target, noise)
         evidence[t] = prior.log_weights[t] + fit.log_evidence
         _move(X, Z, fit.pulls, own, variance, moves[t])
@@ -204,8 +205,10 @@ def _fit_squares(features: FloatArray, error: FloatArray, noise: float) -> Estim
             fitted += features[i, a] * w[a]
         squares += (error[i] - fitted) ** 2
         pulls[i] = (error[i] - fitted) / noise
-    # The variance of the noise is integrated out, with the released one as so many records.
-    log_evidence = -log_det - 0.5 * (_PSEUDO_RECORDS + n) * math.log(_PSEUDO_RECORDS * noise + squares)
+    # The variance of the noise is integrated out, with `noise` as so many records.
+    known = _PSEUDO_RECORDS * noise
+    log_evidence = 0.5 * _PSEUDO_RECORDS * math.log(known) - log_det
+    log_evidence -= 0.5 * (_PSEUDO_RECORDS + n) * math.log(known + squares)
     return Estimate(pulls, log_evidence)
 
 

@@ -58,7 +58,7 @@ class AlternatingMinimization:
         Whether all users take part in every step, each paying for all of them, or the users are parted and each part
         pays for one step, as in the paper.
     start_share : float, default 0.25
-        Share of the budget for the start.
+        Share of the budget for the start, below 0.8.
     """
 
     steps: int = 4
@@ -72,7 +72,7 @@ class AlternatingMinimization:
         "steps": Param(int, minimum=1, maximum=100),
         "right_side": Param(words=("residual", "seed")),
         "participation": Param(words=("full", "blocks")),
-        "start_share": Param(float, above=1e-3, below=0.999),
+        "start_share": Param(float, above=1e-3, below=0.8),
     }
 
     def __post_init__(self) -> None:

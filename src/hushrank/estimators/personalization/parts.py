@@ -32,7 +32,8 @@ def part_of_users(block: UserRecordBlock, n_parts: int) -> NDArray[np.int64]:
     first = np.minimum(block.indptr[:-1], max(len(block.y) - 1, 0))  # of a user without records: not looked at
     numbers = np.zeros((len(block), block.X.shape[1] + 1))
     if len(block.y):
-        numbers[:, :-1], numbers[:, -1] = block.X[first], block.y[first]
+        with np.errstate(all="ignore"):  # signaling NaNs
+            numbers[:, :-1], numbers[:, -1] = block.X[first], block.y[first]
     return _hash_users(counts, numbers.view(np.uint64), n_parts)
 
 

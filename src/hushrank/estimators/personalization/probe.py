@@ -8,9 +8,12 @@ Scale      that which the model states. How much of the budget is left for the l
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushrank.base import Sizes
 from hushrank.privacy.probes import NoiseProbe, normal_level
+
+FloatArray = NDArray[np.float64]
 
 _USERS = 20
 _FITS = 160  # each shows five numbers
@@ -22,7 +25,12 @@ def representation_probe(plan: Any, sizes: Sizes) -> NoiseProbe | None:
         return None
 
     def levels(model: Any) -> dict[str, float]:
-        return {"gains of users": normal_level(model.gains_, model.gain_deviation_)}
+        return {"gains of users": normal_level(_released(model.gains_), model.gain_deviation_)}
 
     nothing = np.full((_USERS, sizes["n_features"]), np.nan)
     return NoiseProbe((nothing, nothing[:, 0], np.arange(_USERS)), levels, _FITS)
+
+
+def _released(gains: FloatArray) -> FloatArray:
+    """What the gains were made of: the first, and the differences of the others to it."""
+    return np.append(gains[0], gains[1:] - gains[0])

@@ -50,8 +50,10 @@ class GradientRecipe:
     few_people : float
         Where n mu is below it there are few: two steps instead of `steps`.
     few_steps : int
-    whitening_share, start_share, prior_share, check_share : float
+    whitening_share, start_share, prior_share, check_share, most_check_share : float
         Of what the searches leave; steps have the rest in equal parts.
+    check_deviation : float
+        Of the noise of a gain, for which the share of the check is made larger, up to the most, where people are few.
     normalizer_share : float
         Of the share of a step.
     moment_level, product_level, square_level, noise_level, gradient_level, normalizer_level : float
@@ -75,6 +77,8 @@ class GradientRecipe:
     start_share: float = 0.25
     prior_share: float = 0.03
     check_share: float = 0.03
+    most_check_share: float = 0.06
+    check_deviation: float = 0.03
     normalizer_share: float = 0.04
     moment_level: float = 0.6
     product_level: float = 0.5
@@ -91,11 +95,6 @@ class GradientRecipe:
     optimism: float = 0.1
     label_optimism: float = 0.25
 
-    @property
-    def step_share(self) -> float:
-        """Of all steps together, of what the searches leave."""
-        return 1.0 - self.whitening_share - self.start_share - self.prior_share - self.check_share
-
 
 GRADIENT = GradientRecipe()
 
@@ -106,8 +105,8 @@ class AltminRecipe:
 
     Attributes
     ----------
-    whitening_share, prior_share, check_share : float
-        Of what the searches leave; steps have what these and the start leave, half for each side of the equations.
+    whitening_share, prior_share : float
+        Of what the searches leave; steps have what these, start and check leave, half for each side of the equations.
     level : float
         Level of the quantiles to which users are bounded.
     octaves : float
@@ -116,7 +115,6 @@ class AltminRecipe:
 
     whitening_share: float = 0.08
     prior_share: float = 0.03
-    check_share: float = 0.03
     level: float = 0.6
     octaves: float = 20.0
 
@@ -124,6 +122,7 @@ class AltminRecipe:
 ALTMIN = AltminRecipe()
 # Orders of magnitude by which x_scale and y_scale may be wrong: searches cover factors of 2^-SCALE to 2^SCALE.
 X_OCTAVES, Y_OCTAVES = 8, 10
+_LEAST_COMPARISON = 1e-9  # share, however many people there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +137,15 @@ class Spending:
         Share of the whole for one comparison of a search.
     rest : float
         Share of the whole that searches leave.
+    check_share : float
+        Of the rest, for the last check.
     """
 
     steps: int
     searches: SearchRecipe
     comparison: float
     rest: float
+    check_share: float
 
 
 def plan_spending(
@@ -159,8 +161,11 @@ def plan_spending(
     steps = min(steps, GRADIENT.few_steps) if has_few else steps
     count = searches.long * (long + steps * long_a_step) + searches.short * (steps * short_a_step + 1)
     whole = releases.spendable(None)
-    comparison = min(1.0 / (searches.deviation * people) ** 2, searches.most_share * whole / count)
-    return Spending(steps, searches, comparison, whole - comparison * count)
+    precise = max(1.0 / (searches.deviation * people) ** 2, _LEAST_COMPARISON)
+    comparison = min(precise, searches.most_share * whole / count)
+    check_share = (2.0 / (GRADIENT.check_deviation * people * n_parts)) ** 2
+    check_share = min(max(check_share, GRADIENT.check_share), GRADIENT.most_check_share)
+    return Spending(steps, searches, comparison, whole - comparison * count, check_share)
 
 
 def octaves(center: float, below: float, above: float) -> Window:
@@ -192,3 +197,5 @@ class LocalRecipe:
 
 
 LOCAL = LocalRecipe()
+# Where nothing was learned: a user's own regression, or none.
+ALONE = LocalRecipe((0.0, 0.01, 0.1, 1.0), (0.25, 0.25, 0.25, 0.25), (False, False, False, False))

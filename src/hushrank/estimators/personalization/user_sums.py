@@ -182,7 +182,8 @@ def sum_equations(block: UserRecordBlock, state: EquationState) -> tuple[Integer
     """Sum of the users' normal equations: left sides of shape (d k, d k), right sides of shape (d, k)."""
     check_integer_products()
     k, d = state.equations.model.subspace.shape
-    integers, right = np.empty((len(block.y), d * k)), np.zeros((d, k), np.int64)
+    n_most = int(np.minimum(np.diff(block.indptr), altmin_kernels.MOST_ROWS).sum())
+    integers, right = np.empty((n_most, d * k)), np.zeros((d, k), np.int64)
     left_bound = moment_bound(state.left_lattice)
     right_bound = Bound(state.right_lattice.norm_bound, float(state.right_lattice.squared_bound))
     n_rows = altmin_kernels.add_equations(arrays_of(block), state.equations, left_bound, right_bound, integers, right)

@@ -46,7 +46,8 @@ def inverse_root(M: FloatArray, deviation: float) -> FloatArray:
         level = max(float(np.abs(np.diag(M)).mean()), np.finfo(float).tiny)
         return np.eye(d) / math.sqrt(level)
     rest = M - level * np.eye(d)
-    kept = max(0.0, 1.0 - (d * deviation) ** 2 / max(float((rest * rest).sum()), np.finfo(float).tiny))
+    energy, noise = float((rest * rest).sum()), float(d * deviation) ** 2
+    kept = max(0.0, energy - noise) / max(energy, np.finfo(float).tiny)
     values, Q = eigenbasis(level * np.eye(d) + kept * rest)
     floor = max(_LEAST_EIGENVALUE * level, min(level, _NOISE_RADII * deviation * math.sqrt(d)))
     with one_blas_thread():
