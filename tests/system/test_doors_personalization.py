@@ -39,7 +39,15 @@ IDS = {
     "uint64": (pa.uint64(), lambda user: 2**64 - 1 - user),
     "str": (pa.string(), lambda user: f"\u00fcser \u2028{user},\n\0"),
 }
-FORMS = {"arrow": lambda table: table, "polars": pl.from_arrow, "pandas": lambda table: table.to_pandas()}
+
+
+def to_pandas(table):
+    """A table of pandas with texts as such: older versions have them as objects, which are refused."""
+    frame = table.to_pandas()
+    return frame.astype({name: "string" for name in frame if frame[name].dtype == object})
+
+
+FORMS = {"arrow": lambda table: table, "polars": pl.from_arrow, "pandas": to_pandas}
 FILLED = 1234.5678901  # a number that is found again in bytes
 
 
@@ -86,7 +94,7 @@ def formats_of(X, y, users, folder):
         pq.write_table(table[start : start + 97], folder / "many" / f"part-{part}.parquet")
     return {
         "array": (X, y, ids.tolist()), "arrow": (table,), "polars": (pl.from_arrow(table),),
-        "pandas": (table.to_pandas(),), "csv": (folder / "one.csv",), "parquet": (str(folder / "one.parquet"),),
+        "pandas": (to_pandas(table),), "csv": (folder / "one.csv",), "parquet": (str(folder / "one.parquet"),),
         "folder": (folder / "many",), "tables": (lambda: iter([table[:33], table[33:]]),),
         "iterator": (iter([(X[:50], y[:50], ids[:50].tolist()), (X[50:], y[50:], ids[50:].tolist())]),),
     }  # fmt: skip
