@@ -107,7 +107,7 @@ def attack_bound(guarantee: Guarantee) -> float:
 
     The releases together are as hard to tell apart as two normal distributions mu = 1 / noise multiplier apart.
     """
-    mu = 1.0 / guarantee.event.noise_multiplier  # type: ignore[union-attr]  # one Gaussian event, see CompletionPlan
+    mu = 1.0 / guarantee.event.noise_multiplier  # type: ignore[union-attr]  # one Gaussian event, see SharedBudget
     return float(ndtr(mu / 2))
 
 

@@ -21,10 +21,11 @@ from hushrank.estimator import PrivateEstimator
 from hushrank.estimators.completion.methods import learn_model
 from hushrank.estimators.completion.options import to_options
 from hushrank.estimators.completion.parameters import build_catalogue
-from hushrank.estimators.completion.plan import CompletionPlan, CompletionPlanner
+from hushrank.estimators.completion.plan import CompletionPlanner
 from hushrank.estimators.completion.probe import completion_probe
 from hushrank.estimators.completion.queries import Recommender
 from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.estimators.user_budget import SharedBudget
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.guarantee import Neighbors
@@ -202,11 +203,11 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         if isinstance(source, Ratings) and source.rating_range != limits:
             raise InvalidParameter(owner, "rating_range", f"{source.rating_range}, as that of the ratings", limits)
 
-    def _noise_probe(self, releases: CompletionPlan, sizes: Sizes) -> NoiseProbe | None:
+    def _noise_probe(self, releases: SharedBudget, sizes: Sizes) -> NoiseProbe | None:
         terms = (to_options(self.method), releases.event, releases.neighbors, sizes["n_items"], self._to_ratings)
         return completion_probe(*terms, has_counts=self.offsets or self._is_implicit, n_users=self.n_users)
 
-    def _fit(self, source: Any, releases: CompletionPlan, noise: Any, total: Any) -> dict[str, Any]:
+    def _fit(self, source: Any, releases: SharedBudget, noise: Any, total: Any) -> dict[str, Any]:
         n_users, n_items = None, source.n_items
         if releases.neighbors is Neighbors.REPLACE:
             n_users = source.n_users if self.n_users is None else int(self.n_users)

@@ -4,7 +4,6 @@ The estimator and the command line both use this; nothing here needs numba or sc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,27 +14,9 @@ from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.forecast import forecast_completion
 from hushrank.estimators.completion.options import METHODS, to_options
 from hushrank.estimators.completion.parameters import CatalogueParam, CompletionMethodParam, build_catalogue
+from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.calibration import calibrate
-from hushrank.privacy.events import Gaussian
-from hushrank.privacy.guarantee import Budget, Neighbors, Unit
-from hushrank.privacy.planning import Step
-
-_MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionPlan:
-    """The whole budget of a fit as one release, of which a filter hands out shares."""
-
-    event: Gaussian
-    neighbors: Neighbors
-
-    def steps(self) -> tuple[Step, ...]:
-        """One step: what its shares are spent on depends on released values."""
-        scales = {"noise multiplier of the whole": self.event.noise_multiplier}
-        return (Step("sums over users, one after another", "Gaussian noise, adaptive shares", self.event, scales),)
+from hushrank.privacy.guarantee import Budget, Unit
 
 
 class CompletionPlanner(PrivateRelease):
@@ -78,22 +59,7 @@ class CompletionPlanner(PrivateRelease):
             default=1.0,
             help="With implicit feedback: weight of all items beside those of the user.",
         ),
-        "n_users": Param(
-            int,
-            minimum=1,
-            maximum=1 << 40,
-            optional=True,
-            default=None,
-            option="users",
-            help="Public number of users. Default: as many as there are, public under replace.",
-        ),
-        "n_max": Param(
-            int,
-            minimum=1,
-            maximum=1 << 40,
-            default=DEFAULT_N_MAX,
-            help="Public bound on the number of people; sets the fineness of the lattice.",
-        ),
+        **USER_PARAMS,
         "delta": Param(float, minimum=0, below=1, help="Far below 1 / number of users, > 0."),
     }
 
@@ -126,9 +92,7 @@ class CompletionPlanner(PrivateRelease):
         if budget.is_pure:
             requirement = "> 0, because its sums over users have Gaussian noise (0 would need far more of it)"
             raise InvalidParameter(owner, "delta", requirement, self.delta)
-        if self.n_users is not None and budget.neighbors is Neighbors.ADD_REMOVE:
-            requirement = "None under add_remove, where the number of users is secret and a noisy one is released"
-            raise InvalidParameter(owner, "n_users", requirement, self.n_users)
+        check_user_count(self.n_users, budget.neighbors, owner)
         if not self._is_implicit:
             check_rating_range(self.rating_range, owner)
         elif not to_options(self.method).supports_implicit:
@@ -136,19 +100,15 @@ class CompletionPlanner(PrivateRelease):
             raise InvalidParameter(owner, "method", requirement, self.method)
         return budget
 
-    def _plan(self, budget: Budget, sizes: Sizes) -> CompletionPlan:
+    def _plan(self, budget: Budget, sizes: Sizes) -> SharedBudget:
         n_items = sizes["n_items"]
         if self.rank > n_items:
             requirement = f"at most the number of items, {n_items}"
             raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
         to_options(self.method).check_size(n_items, self.rank)
-        event = calibrate(budget)
-        if event.noise_multiplier > _MOST_NOISE:
-            requirement = f"so large that the noise multiplier is at most {_MOST_NOISE:g}"
-            raise InvalidParameter(type(self).__name__, "epsilon", requirement, self.epsilon)
-        return CompletionPlan(event, budget.neighbors)
+        return plan_shared_budget(budget, type(self).__name__)
 
-    def _forecast(self, releases: CompletionPlan, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
         half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
         has_offsets = self.offsets and not self._is_implicit
         return forecast_completion(

@@ -11,30 +11,14 @@ from hushrank.base import Param, PrivateRelease, Releases, Sizes
 from hushrank.bounds.representation import START_DEGRADED, START_HOPELESS, start_noise_ratio
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection, round_events
 from hushrank.estimators.personalization.options import METHODS, PersonalizationMethodParam, to_options
+from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import DEFAULT_N_MAX
-from hushrank.privacy.calibration import calibrate
-from hushrank.privacy.events import Gaussian, Pure
+from hushrank.privacy.events import Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.planning import Step
 
 LOSSES = ("squared", "logistic")
 ASSUMED_RECORDS = 10  # of a user, in forecasts
-
-_MOST_NOISE = 1e6  # with more, small shares of the budget leave no lattice unit to a user
-
-
-@dataclass(frozen=True, slots=True)
-class SharedBudget:
-    """The whole budget of a fit as one release, of which a filter hands out shares."""
-
-    event: Gaussian
-    neighbors: Neighbors
-
-    def steps(self) -> tuple[Step, ...]:
-        """One step: what its shares are spent on depends on released values."""
-        scales = {"noise multiplier of the whole": self.event.noise_multiplier}
-        return (Step("sums over users, one after another", "Gaussian noise, adaptive shares", self.event, scales),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +63,7 @@ class RepresentationPlanner(PrivateRelease):
             float, above=1e-60, below=1e60, default=1.0, help="Public order of magnitude of the features."
         ),
         "y_scale": Param(float, above=1e-60, below=1e60, default=1.0, help="Public order of magnitude of the answers."),
-        "n_users": Param(
-            int,
-            minimum=1,
-            maximum=1 << 40,
-            optional=True,
-            default=None,
-            option="users",
-            help="Public number of users. Default: as many as there are, public under replace.",
-        ),
-        "n_max": Param(
-            int,
-            minimum=1,
-            maximum=1 << 40,
-            default=DEFAULT_N_MAX,
-            help="Public bound on the number of people; sets the fineness of the lattice.",
-        ),
+        **USER_PARAMS,
         "delta": Param(float, minimum=0, below=1, help="Far below 1 / number of users; 0 for exponential only."),
     }
 
@@ -131,9 +100,7 @@ class RepresentationPlanner(PrivateRelease):
             raise InvalidParameter(owner, "delta", requirement, self.delta)
         if self.loss not in options.losses:
             raise InvalidParameter(owner, "loss", f"{options.losses[0]!r} for this method", self.loss)
-        if self.n_users is not None and budget.neighbors is Neighbors.ADD_REMOVE:
-            requirement = "None under add_remove, where the number of users is secret and a noisy one is released"
-            raise InvalidParameter(owner, "n_users", requirement, self.n_users)
+        check_user_count(self.n_users, budget.neighbors, owner)
         return budget
 
     def _plan(self, budget: Budget, sizes: Sizes) -> Releases:
@@ -144,11 +111,7 @@ class RepresentationPlanner(PrivateRelease):
         options = to_options(self.method)
         if isinstance(options, ExponentialSelection):
             return Rounds(round_events(budget, options), budget.neighbors, options)
-        event = calibrate(budget)
-        if event.noise_multiplier > _MOST_NOISE:
-            requirement = f"so large that the noise multiplier is at most {_MOST_NOISE:g}"
-            raise InvalidParameter(owner, "epsilon", requirement, self.epsilon)
-        return SharedBudget(event, budget.neighbors)
+        return plan_shared_budget(budget, owner)
 
     def _forecast(self, releases: Any, sizes: Sizes) -> dict[str, float]:
         if isinstance(releases, Rounds):
