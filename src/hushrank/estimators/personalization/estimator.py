@@ -73,7 +73,7 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
     embedding_ : ndarray of shape (n_features, n_components)
         Orthonormal columns that span the shared directions.
     head_mean_ : ndarray of shape (n_components,)
-        Mean of the users' heads; `predict` uses it for users without records.
+        Mean of the users' heads; `predict` uses it for users without records. Zero for the logistic loss.
     head_covariance_ : ndarray of shape (n_components, n_components)
         Covariance of the heads. Zero where nothing stood above the noise: users then rely on their own records.
     noise_ : float
@@ -161,15 +161,18 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         """
         return self._fit_data(X, y, users)
 
-    def personalize(self, X: Any, y: Any, users: Any = None) -> Head | Heads:
+    def personalize(self, X: Any, y: Any = None, users: Any = None) -> Head | Heads:
         """Coefficients of one user, or of many, from the released model and their own records; costs no budget.
 
         Parameters
         ----------
-        X : array or table of shape (n_records, n_features)
-        y : array of n_records answers
-        users : array of n_records ids, optional
-            Whose record it is, where there are several users.
+        X : array, table or path
+            Own records; a table or file may have other columns beside the features of the fit.
+        y : array of n_records answers, or column name
+            Of a table or file by default the column "target".
+        users : array of n_records ids, or column name, optional
+            Whose record it is, where there are several users; of a table or file by default the column "user", if
+            there is one.
 
         Returns
         -------
