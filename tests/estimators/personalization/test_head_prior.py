@@ -116,3 +116,10 @@ def test_labels_have_no_mean_head_and_unit_noise():
 
 def test_the_symmetric_part():
     assert symmetric(np.array([[1.0, 2.0], [4.0, 3.0]])).tolist() == [[1.0, 3.0], [3.0, 3.0]]
+
+
+def test_noise_alone_passes_the_check_less_than_once_in_a_hundred_fits():
+    noise = np.random.default_rng(6).standard_normal((100_000, 5)) * 0.01
+    noise[:, 1:] += noise[:, :1]  # as gains are made of what is released
+    passed = sum(best_scale(Check(gains, 0.01), GRADIENT.scales, 0.0) > 0.0 for gains in noise)
+    assert 300 < passed < 900  # 0.0068 at most by the union bound

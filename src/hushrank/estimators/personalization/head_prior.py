@@ -124,12 +124,14 @@ def _optimism(releases: AdaptiveReleases, state: Subspace) -> float:
 
 def best_scale(check: Check, scales: tuple[float, ...], optimism: float) -> float:
     """The scale of the covariance with the largest gain, or 0 where no gain stands above its noise and optimism."""
-    best, least = int(check.gains.argmax()), GRADIENT.least_gain * check.deviation + optimism
-    if least >= 1.0 or not check.gains[best] > least:  # no gain is above 1 but by noise
+    deviations = np.full(len(scales), math.sqrt(2.0) * check.deviation)  # of a sum of two released numbers
+    deviations[0] = check.deviation
+    is_above = check.gains > GRADIENT.least_gain * deviations + optimism
+    if not is_above.any() or GRADIENT.least_gain * check.deviation + optimism >= 1.0:  # no gain is above 1 but by noise
         return 0.0
-    is_first = bool(check.gains[0] + GRADIENT.better_gain * check.deviation > check.gains[best])
-    chosen: float = scales[0] if is_first else scales[best]
-    return chosen
+    best = int(np.where(is_above, check.gains, -math.inf).argmax())
+    is_first = is_above[0] and check.gains[0] + GRADIENT.better_gain * check.deviation > check.gains[best]
+    return float(scales[0] if is_first else scales[best])
 
 
 def _moments_of_heads(M: FloatArray, deviation: float, S: FloatArray) -> tuple[FloatArray, FloatArray]:
