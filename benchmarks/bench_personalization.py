@@ -276,7 +276,10 @@ def school(folder: Path | None) -> list[str]:
     alone = means["local evidence, nothing released"]
     limits = {f"gradient, k = 2, epsilon {e:g}": f"{min(top, alone + 0.1):.2f}" for e, top in SCHOOL_LIMITS.items()}
     rows = [(name, f"{error:.3f}", limits.get(name, "")) for name, error in means.items()]
-    return table(("School, 139 users, delta 1e-5, 5 splits", "RMSE in points", "limit"), rows)
+    seen = (
+        "Constants of the check and of the local priors were chosen while looking at School: these are no unseen test."
+    )
+    return [*table(("School, 139 users, delta 1e-5, 5 splits", "RMSE in points", "limit"), rows), "", seen]
 
 
 def run() -> list[str]:

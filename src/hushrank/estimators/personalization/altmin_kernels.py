@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hushrank.estimators.personalization.gradient_kernels import multiply
+from hushrank.estimators.personalization.gradient_kernels import all_rows, multiply
 from hushrank.estimators.personalization.head_kernels import (
     HeadModel,
     RecordArrays,
@@ -29,7 +29,7 @@ from hushrank.estimators.personalization.moment_kernels import (
     squared_moment_norm,
 )
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.scatter import Bound, IntegerArray, Positions, add_contribution
+from hushrank.linalg.scatter import Bound, IntegerArray, add_contribution
 
 MOST_ROWS = 4096  # of one user in the equations; heads are fitted to all others
 
@@ -145,7 +145,7 @@ def add_equations(
     n_users, (d, k), filled = len(records.indptr) - 1, right.shape, 0
     work, scratch = new_workspace(records.indptr, k), new_scratch(records, k)
     rows, gram = np.empty((len(scratch.rows), d * k)), np.empty((d * k, d * k))
-    every = _all_rows(d)
+    every = all_rows(d)
     for j in range(n_users):
         own = find_equations(records, j, equations, work, scratch)
         if own.n_rows == 0 or not own.left + own.right < math.inf:
@@ -163,11 +163,3 @@ def add_equations(
                 scratch.right[p, a] *= factor
         add_contribution(scratch.right, d, every, right_bound, right)
     return filled
-
-
-@compiled
-def _all_rows(n: int) -> Positions:
-    rows = np.empty(n, np.int32)
-    for p in range(n):
-        rows[p] = p
-    return rows

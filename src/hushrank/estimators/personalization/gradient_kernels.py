@@ -176,7 +176,7 @@ def add_gradients(
     """
     n_users, (k, d) = len(records.indptr) - 1, model.subspace.shape
     work, scratch = new_workspace(records.indptr, k), new_scratch(k, d)
-    rows, integers = _all_rows(k), np.empty(k, np.int64)
+    rows, integers = all_rows(k), np.empty(k, np.int64)
     for j in range(n_users):
         fit = fit_head(records, j, model, work)
         if fit.n_records == 0:
@@ -196,7 +196,8 @@ def add_gradients(
 
 
 @compiled
-def _all_rows(n: int) -> Positions:
+def all_rows(n: int) -> Positions:
+    """0 to n - 1: a contribution to every row of a total."""
     rows = np.empty(n, np.int32)
     for a in range(n):
         rows[a] = a

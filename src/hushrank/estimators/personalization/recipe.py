@@ -39,9 +39,12 @@ class SearchRecipe:
 class GradientRecipe:
     """The default method.
 
-    Tuned on planted data and on the School data (139 users), as notes of the benchmarks say: never for one row of a
-    table. Shares of the start, levels of the clip bounds and the number of steps hardly matter; whitening, shrinking
-    steps by their noise and precise searches do.
+    Shares, levels and steps come from a prototype that was tuned on planted data and on School (139 users). Chosen
+    later, and while these were looked at: the check (shares, deviations, optimism) on School, under about a dozen
+    settings, on hopeless planted data and on labels of 50 to 1000 users; the step of EM for the prior on the planted
+    data with five components. Errors on School are therefore no unseen test, and mildly optimistic. Shares of the
+    start, levels of the clip bounds and the number of steps hardly matter; whitening, shrinking steps by their noise
+    and precise searches do.
 
     Attributes
     ----------
@@ -177,8 +180,9 @@ def octaves(center: float, below: float, above: float) -> Window:
 class LocalRecipe:
     """Priors that a user's own regression is averaged over, by the evidence of the user's own records.
 
-    Not tuned beyond the School data and planted data of the prototype: a user who has enough records leaves the
-    subspace, at a cost of less than one percent where the subspace is right.
+    Ratios are those of a prototype. Three weights were tried for priors that do not know the subspace, on School and on
+    planted data. A user who has enough records leaves the subspace; where it is right, the average cost up to 1.2 %
+    more than heads in it on planted data (condition number 10), and less than 1 % on most.
 
     Attributes
     ----------
