@@ -84,6 +84,22 @@ def test_contradictions_are_refused(name, changes, message):
         check(name, **changes)
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_what_is_taken_for_granted_is_that_of_the_parameters(name):
+    """Neither more, which would promise less than it seems, nor less, which would hide a condition."""
+    budget = replace(PLANS[name][0], premise="nobody looks")
+    for given, asked, is_refused in (
+        ("nobody looks", budget, False), ("", budget, True), ("all look", budget, True),
+        ("nobody looks", PLANS[name][0], True), ("", PLANS[name][0], False),
+    ):  # fmt: skip
+        claim = replace(planned(name), premise=given)
+        if is_refused:
+            with pytest.raises(ValueError, match="takes something else for granted than its parameters"):
+                check_claim(claim, planned(name), asked)
+        else:
+            check_claim(claim, planned(name), asked)
+
+
 def test_the_tolerance_is_relative_and_infinity_is_never_within():
     assert is_at_most(0.0, 0.0) and is_at_most(1.0 + 1e-10, 1.0) and not is_at_most(1.0 + 1e-8, 1.0)
     assert not is_at_most(math.inf, math.inf) and not is_at_most(1e-300, 0.0)

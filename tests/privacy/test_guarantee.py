@@ -65,6 +65,21 @@ def test_reproducible_guarantee_warns(show):
     assert "MUST NOT BE RELEASED: anyone who knows the seed can remove the noise" in shown
 
 
+def test_a_premise_is_shown_and_travels():
+    given = make_guarantee(premise="the caller bounds every user's updates")
+    assert "PROVIDED THAT the caller bounds every user's updates" in str(given)
+    assert Guarantee.from_dict(given.to_dict()) == given
+    assert "premise" not in make_guarantee().to_dict() and "PROVIDED" not in str(make_guarantee())
+
+
+@pytest.mark.parametrize("value", [None, 1, "x" * 501])
+def test_a_premise_is_a_short_text(value):
+    for make in (Budget, make_guarantee):
+        terms = {"epsilon": 1.0} if make is Budget else {}
+        with pytest.raises(InvalidParameter, match=r"^premise of (Budget|Guarantee) must be a text of at most 500"):
+            make(**terms, premise=value)
+
+
 @pytest.mark.parametrize("value", ["swap", "", None, 1, "REPLACE"])
 def test_unknown_relation_and_unit_list_the_choices(value):
     with pytest.raises(InvalidParameter, match=r"^neighbors of fit must be one of 'replace', 'add_remove'"):
@@ -114,7 +129,7 @@ def test_guarantee_refusals(changes, message):
         ({**make_guarantee().to_dict(), "note": 1}, r"'note' was made by a newer version of hushrank; got"),
         (
             {"epsilon": 1.0},
-            r"must be a Guarantee of epsilon, delta, neighbors, unit, event, numerics, reproducible; got",
+            r"must be a Guarantee of epsilon, delta, neighbors, unit, event, numerics, reproducible, premise; got",
         ),
         (None, r"must be a dict of its fields; got None"),
     ],

@@ -133,6 +133,16 @@ def test_people_read_every_number_of_a_plan():
     assert len({line.index("  ", 46) for line in text.splitlines()}) == 1  # values stand in one column
 
 
+def test_people_read_what_a_guarantee_takes_for_granted():
+    plan = plan_vector(Budget(1.0, 1e-6, premise="nobody looks"), 2.0)
+    lines = str(plan).splitlines()
+    (line,) = [line for line in lines if line.startswith("provided that")]
+    assert line.endswith("  nobody looks") and plan.guarantee.premise == "nobody looks"
+    assert len({line.index("  ", 46) for line in lines}) == 1  # values stand in one column
+    assert "provided that" not in str(plan_vector(Budget(1.0, 1e-6), 2.0))
+    assert json.loads(json.dumps(plan.to_dict())) == plan.to_dict()
+
+
 def test_a_plan_with_an_idealized_step_says_so():
     exact = gram_step("second moment", gram_lattice(1.0, Pure(0.5)), 4)
     lattice = score_lattice(2.0, Pure(0.5, True), "replace", n_features=4, rank=2)

@@ -32,6 +32,8 @@ def check_claim(given: Guarantee, planned: Guarantee, budget: Budget) -> None:
     """
     if (given.neighbors, given.unit) != (budget.neighbors, budget.unit):
         raise ValueError("its guarantee has another relation or unit than its parameters")
+    if given.premise != budget.premise:
+        raise ValueError("its guarantee takes something else for granted than its parameters")
     if planned.numerics == "idealized" and given.numerics == "exact":
         raise ValueError("its guarantee covers arithmetic that its mechanism does not")
     if not (is_at_most(given.epsilon, budget.epsilon) and is_at_most(given.delta, budget.delta)):

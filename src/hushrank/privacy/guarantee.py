@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_real
 from hushrank.privacy.events import Event, check_event, from_dict, to_dict
-from hushrank.privacy.records import from_fields, to_fields
+from hushrank.privacy.records import from_fields, later, to_fields
 
 NUMERICS = ("exact", "idealized")
+_LONGEST_PREMISE = 500
 
 
 class Neighbors(StrEnum):
@@ -51,6 +52,11 @@ def _parse(kind: type[_Choice], value: Any, name: str, owner: str) -> _Choice:
     raise InvalidParameter(owner, name, "one of " + ", ".join(repr(choice.value) for choice in kind), value)
 
 
+def _check_premise(value: Any, owner: str) -> None:
+    if not isinstance(value, str) or len(value) > _LONGEST_PREMISE:
+        raise InvalidParameter(owner, "premise", f"a text of at most {_LONGEST_PREMISE} characters", type(value))
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A guarantee that is asked for.
@@ -62,6 +68,8 @@ class Budget:
         Zero asks for a pure guarantee.
     neighbors : Neighbors or str
     unit : Unit or str
+    premise : str
+        What the relation takes for granted and no code enforces; empty where nothing is.
 
     Examples
     --------
@@ -73,12 +81,14 @@ class Budget:
     delta: float = 0.0
     neighbors: Neighbors = Neighbors.REPLACE
     unit: Unit = Unit.ROW
+    premise: str = later("")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_real(self.epsilon, "epsilon", "Budget", above=0))
         object.__setattr__(self, "delta", check_real(self.delta, "delta", "Budget", minimum=0, below=1))
         object.__setattr__(self, "neighbors", parse_neighbors(self.neighbors, "Budget"))
         object.__setattr__(self, "unit", parse_unit(self.unit, "Budget"))
+        _check_premise(self.premise, "Budget")
 
     @property
     def is_pure(self) -> bool:
@@ -103,6 +113,8 @@ class Guarantee:
         Whether the claim covers the arithmetic ("exact") or treats noise as real numbers ("idealized").
     reproducible : bool
         Whether the noise came from a seed; then the result must not be released.
+    premise : str
+        What the claim takes for granted and no code enforces; empty where nothing is.
     """
 
     epsilon: float
@@ -112,6 +124,7 @@ class Guarantee:
     event: Event
     numerics: str
     reproducible: bool = False
+    premise: str = later("")
 
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
@@ -124,12 +137,15 @@ class Guarantee:
             raise InvalidParameter("Guarantee", "numerics", "'exact' or 'idealized'", self.numerics)
         if not isinstance(self.reproducible, bool):
             raise InvalidParameter("Guarantee", "reproducible", "True or False", self.reproducible)
+        _check_premise(self.premise, "Guarantee")
 
     def __str__(self) -> str:
         terms = (
             f"epsilon={self.epsilon}, delta={self.delta}, neighbors={self.neighbors}, unit={self.unit}, "
             f"event={self.event}, numerics={self.numerics}, reproducible={self.reproducible}"
         )
+        if self.premise:
+            terms = f"{terms}, PROVIDED THAT {self.premise}"
         if not self.reproducible:
             return terms
         return f"{terms}; MUST NOT BE RELEASED: anyone who knows the seed can remove the noise"

@@ -104,6 +104,8 @@ class Plan:
         given = self.guarantee
         yield "guarantee", f"epsilon = {given.epsilon:.6g}, delta = {given.delta:g}"
         yield "neighbors", f"{given.neighbors.replace('_', ' or ')} one {given.unit}"
+        if given.premise:
+            yield "provided that", given.premise
         yield "numerics", given.numerics
         if self.forecast:
             yield "forecast", "from public numbers alone"
