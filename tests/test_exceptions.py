@@ -7,6 +7,7 @@ import pytest
 
 from hushrank.exceptions import (
     BudgetExceeded,
+    CheckpointError,
     HushrankError,
     InvalidParameter,
     KeystreamMisuse,
@@ -38,6 +39,7 @@ def test_budget_exceeded_separates_asked_and_left():
     [
         InvalidParameter("a", "b", "c", 1),
         BudgetExceeded(1.0, 2.0, "epsilon"),
+        CheckpointError("w"),
         KeystreamMisuse("x"),
         StateMisuse("z"),
         SamplingFailed("ball", "none of 10 tries was accepted"),

@@ -80,6 +80,13 @@ class ModelFileError(HushrankError):
     """A file is not a hushrank model, is damaged, or was written by a newer version; nothing was loaded."""
 
 
+class CheckpointError(HushrankError):
+    """A file is not a checkpoint that this holder of the key wrote, is damaged, or was written by a newer version.
+
+    Nothing was loaded. Also: a key or a checkpoint cannot be read or written.
+    """
+
+
 class PlanBroken(HushrankError, RuntimeError):
     """The events that were executed are not the planned ones: a bug in the estimator; its result was discarded."""
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import stat
-import uuid
 import zipfile
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from hushrank.archive.atomic import beside, check_replaceable, replace_file
 from hushrank.archive.columns import Column, from_arrays, from_npy, to_arrays, to_npy
 from hushrank.exceptions import ModelFileError
 
@@ -61,18 +61,24 @@ def write_archive(
         raise ModelFileError(f"cannot write {path}: its header has {len(header)} bytes, more than {MAX_HEADER}.")
     members |= {_HEADER: header, _CHECKSUM: _digest(header).encode()}
     check_writable(path)
+
+    def fill(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, data in members.items():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+
     try:
-        _write_atomically(Path(path), members)
+        replace_file(Path(path), fill)
     except OSError as error:
         raise ModelFileError(f"cannot write {path}: {error.strerror or error}.") from error
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise ModelFileError unless a file can be made in the folder of `path`, and `path` is new or an ordinary file."""
-    target, trial = Path(path), _beside(path)
-    if target.exists() and not target.is_file():
-        raise ModelFileError(f"cannot write {target}: it is not an ordinary file.")
+    target = Path(path)
+    trial = beside(target)
     try:
+        check_replaceable(target)
         trial.touch(exist_ok=False)
         trial.unlink()
     except (OSError, ValueError) as error:
@@ -190,38 +196,6 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, checksum: Any
         return from_npy(data)
     except ValueError as error:
         raise _Refused(f"is damaged: {error}") from error
-
-
-def _write_atomically(target: Path, members: Mapping[str, bytes]) -> None:
-    temporary = _beside(target)
-    try:
-        with temporary.open("xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in members.items():
-                    archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _beside(path: str | os.PathLike[str]) -> Path:
-    """A new name in the same folder."""
-    target = Path(path)
-    return target.parent / f".{target.name}.{uuid.uuid4().hex}"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable where folders can be opened (not on Windows)."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _to_json(value: Any) -> bytes:
