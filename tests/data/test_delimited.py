@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushrank.data import delimited
-from hushrank.data.delimited import DelimitedText
+from hushrank.data.delimited import DelimitedText, follow_header, parse_header
 from hushrank.exceptions import InvalidParameter
 
 
@@ -299,6 +299,18 @@ def test_unsuitable_headers_are_refused_without_values(folder, content, message)
     with pytest.raises(InvalidParameter) as refusal:
         text_of(folder, content)
     assert str(refusal.value).rstrip(".") == f"X of PCA must be {message}" and "725" not in str(refusal.value)
+
+
+def test_headers_of_bytes_that_are_no_file():
+    header = b'\xef\xbb\xbf"a\nx", b \r\n'
+    for rest in (b"", b"1,2\n", b'"open'):
+        assert parse_header(header + rest, "bytes", "PCA") == (["a\nx", "b"], len(header))
+        assert follow_header(header + rest)[::2] == (3, len(header) - 4)  # behind the mark, before the line break
+    for cut in range(4, len(header)):
+        assert follow_header(header[:cut])[2] < 0
+    assert parse_header(b"a,b", "bytes", "PCA") == (["a", "b"], 3)
+    with pytest.raises(InvalidParameter, match=r"^X of PCA must be .* names; got 'bytes: a first line with numbers"):
+        parse_header(b"725,a\n", "bytes", "PCA")
 
 
 def test_a_file_that_disappears_is_refused(folder):

@@ -163,33 +163,52 @@ class DelimitedText:
         return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
 
     def _read_header(self, file: BinaryIO) -> tuple[list[str], int]:
-        """Names, and where the first record after them starts."""
-        path, owner = self._path, self._owner
-        start = file.read(LONGEST_RECORD)
-        mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
-        state, stop, n_commas = follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
-        if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) == LONGEST_RECORD):
-            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an open quote")
-        line = start[mark:] if stop < 0 else start[mark : mark + stop]
-        if _LONE_RETURN.search(line):
-            got = f"{path.name}: a carriage return alone"
-            raise InvalidParameter(owner, "X", "a CSV file whose lines end with LF or CRLF", got)
-        spans = np.empty((n_commas + 1, 2, 1), np.int32)
-        data = np.frombuffer(line, np.uint8)
-        n_records, _, _ = find_records(data, True, 0, np.arange(n_commas + 1), LONGEST_RECORD, spans)
-        header = Fields(data, spans[:, :, :n_records])
-        names = [header.column(j)[0].as_py().decode() for j in range(n_commas + 1)] if n_records else []
-        if not any(names):
-            raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{path.name}: an empty first line")
-        if any(name in _NOT_NAMES or to_number(name) == to_number(name) for name in names):
-            got = f"{path.name}: a first line with numbers or missing values"
-            raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
-        if len(set(names)) < len(names):
-            got = f"{path.name}: two columns of one name"
-            raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
-        if len(names) == 1 and (b";" in line or b"\t" in line):
-            raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{path.name}: one column")
-        return names, len(start) if stop < 0 else mark + stop + 1
+        return parse_header(file.read(LONGEST_RECORD), self._path.name, self._owner)
+
+
+def follow_header(start: bytes) -> tuple[int, int, int, int]:
+    """Length of a byte order mark, and what `follow_record` says of the first line after it."""
+    mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
+    return mark, *follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
+
+
+def parse_header(start: bytes, source: str, owner: str) -> tuple[list[str], int]:
+    """Names of a header, and where the first record after them starts.
+
+    Parameters
+    ----------
+    start : bytes
+        The first `LONGEST_RECORD` bytes of the text, or as many as hold its first line.
+    source, owner : str
+        What the text is called and who asks, for error messages.
+    """
+    mark, state, stop, n_commas = follow_header(start)
+    if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) >= LONGEST_RECORD):
+        raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{source}: an open quote")
+    line = start[mark:] if stop < 0 else start[mark : mark + stop]
+    if _LONE_RETURN.search(line):
+        got = f"{source}: a carriage return alone"
+        raise InvalidParameter(owner, "X", "a CSV file whose lines end with LF or CRLF", got)
+    spans = np.empty((n_commas + 1, 2, 1), np.int32)
+    data = np.frombuffer(line, np.uint8)
+    n_records, _, _ = find_records(data, True, 0, np.arange(n_commas + 1), LONGEST_RECORD, spans)
+    header = Fields(data, spans[:, :, :n_records])
+    names = [header.column(j)[0].as_py().decode() for j in range(n_commas + 1)] if n_records else []
+    _check_header(names, line, source, owner)
+    return names, len(start) if stop < 0 else mark + stop + 1
+
+
+def _check_header(names: list[str], line: bytes, source: str, owner: str) -> None:
+    if not any(names):
+        raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{source}: an empty first line")
+    if any(name in _NOT_NAMES or to_number(name) == to_number(name) for name in names):
+        got = f"{source}: a first line with numbers or missing values"
+        raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
+    if len(set(names)) < len(names):
+        got = f"{source}: two columns of one name"
+        raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
+    if len(names) == 1 and (b";" in line or b"\t" in line):
+        raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{source}: one column")
 
 
 def _pass_over(file: BinaryIO, start: bytes) -> int:

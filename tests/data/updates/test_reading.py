@@ -1,4 +1,4 @@
-"""Updates: three vectors or a sparse matrix, refusals in one line without values, values never refused."""
+"""Updates from whatever holds them: the same from every kind, refusals in one line without values."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -19,8 +20,8 @@ ROWS, COLUMNS, DELTAS = [0, 2, 0, 2], [1, 3, 0, 3], [0.5, 1.0, -2.0, 1.0]
 TRIPLES = list(zip(ROWS, COLUMNS, DELTAS, strict=True))
 
 
-def read(*data, shape=SHAPE):
-    return read_updates(*data, shape=shape, owner="A")
+def read(*data, shape=SHAPE, **options):
+    return read_updates(*data, shape=shape, owner="A", **options)
 
 
 def triples(source):
@@ -31,9 +32,9 @@ def triples(source):
     ]
 
 
-def refusal_of(*data, shape=SHAPE):
+def refusal_of(*data, **options):
     with pytest.raises(InvalidParameter) as refusal:
-        read(*data, shape=shape)
+        read(*data, **options)
     assert "\n" not in str(refusal.value) and "7.25" not in str(refusal.value)
     return str(refusal.value)
 
@@ -74,81 +75,14 @@ def test_missing_and_huge_indices_and_deltas_are_left_out_one_by_one():
 
 
 def test_no_updates():
-    for data in (([], [], []), (np.empty(0, np.int8), np.empty(0, np.uint64), np.empty(0)), (sp.coo_array(SHAPE),)):
+    empty = (np.empty(0, np.int8), np.empty(0, np.uint64), np.empty(0))
+    for data in (([], [], []), empty, (sp.coo_array(SHAPE),)):
         assert read(*data).n_samples == 0 and triples(read(*data)) == []
 
 
-# Sparse matrices.
-
-
-MATRIX = sp.coo_array((DELTAS, (ROWS, COLUMNS)), SHAPE)  # one entry is stored twice
-
-
-@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
-def test_stored_entries_are_updates_repeated_ones_as_well(form):
-    made = MATRIX.copy()
-    if form != "coo":  # SciPy would add them up
-        by_row = form == "csr"
-        lines, others = (ROWS, COLUMNS) if by_row else (COLUMNS, ROWS)
-        order = np.argsort(lines, kind="stable")
-        ends = np.searchsorted(np.array(lines)[order], np.arange(SHAPE[0 if by_row else 1] + 1))
-        arrays = np.array(DELTAS)[order], np.array(others)[order], ends
-        made = (sp.csr_array if by_row else sp.csc_array)(arrays, SHAPE)
-    assert sorted(triples(read(made))) == sorted(TRIPLES) and read(made).n_samples == 4
-
-
-@pytest.mark.parametrize("kind", ["array", "matrix"])
-@pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil", "dok"])
-def test_every_format_that_stores_entries(form, kind):
-    made = getattr(sp, f"{form}_{kind}")(MATRIX.toarray())
-    assert sorted(triples(read(made))) == [(0, 0, -2.0), (0, 1, 0.5), (2, 3, 2.0)]
-    empty = getattr(sp, f"{form}_{kind}")(SHAPE)
-    assert triples(read(empty)) == [] and read(empty).n_samples == 0
-
-
-def test_stored_zeros_are_updates_and_arrays_may_be_longer_than_their_entries():
-    stored = sp.csr_array(([0.0, 3.0], [1, 2], [0, 2, 2, 2]), SHAPE)
-    assert triples(read(stored)) == [(0, 1, 0.0), (0, 2, 3.0)]
-    stored.indices, stored.data = np.array([1, 2, 0, 0], np.int32), np.array([0.0, 3.0, 9.0])
-    assert triples(read(stored)) == [(0, 1, 0.0), (0, 2, 3.0)]
-
-
-def test_odd_values_of_matrices_are_left_out():
-    made = sp.lil_array(SHAPE)
-    made[0, 1], made[2, 3], made[1, 1] = NAN, math.inf, 2.0
-    made.data[1] = ["7.25 and more"]
-    assert triples(read(made)) == [] and read(made).n_samples == 3
-    made.data[1] = [2]
-    assert triples(read(made)) == [(1, 1, 2.0)]
-
-
-def test_matrices_that_contradict_themselves_are_refused():
-    made = sp.csr_array(MATRIX)
-    made.indices[0] = 9
-    assert refusal_of(made) == "X of A must be a sparse matrix with valid indices; got 'shape (3, 4)'."
-    made = sp.csr_array(MATRIX)
-    made.data = np.full((3, 2), 7.25)
-    assert refusal_of(made).startswith("entries of Updates must be vectors of one length; got 'shapes [")
-
-
 REFUSED = {
-    "another shape": (
-        (sp.csr_array((4, 3)),),
-        "rows of A must be a matrix of shape (3, 4); got 'shape (4, 3)'.",
-    ),
-    "one axis": ((sp.coo_array(np.ones(4)),), "rows of A must be a matrix of shape (3, 4); got 'shape (4,)'."),
-    "blocks": (
-        (sp.bsr_array(SHAPE),),
-        "rows of A must be a sparse matrix that stores single entries (csr, csc, coo, lil, dok); got 'bsr'.",
-    ),
-    "complex matrix": (
-        (sp.csr_array(SHAPE, dtype=complex),),
-        "rows of A must be real numbers of at most double precision (Complex data not supported); got 'complex128'.",
-    ),
-    "matrix and columns": ((MATRIX, COLUMNS), "columns of A must be None beside a matrix or source; got 'list'."),
-    "matrix and deltas": ((MATRIX, None, DELTAS), "deltas of A must be None beside a matrix or source; got 'list'."),
     "no columns": ((ROWS,), "columns of A must be a vector of integers of at most 64 bits; got None."),
-    "no deltas": ((ROWS, COLUMNS), "deltas of A must be a vector, one number for each update; got None."),
+    "no deltas": ((ROWS, COLUMNS), "deltas of A must be a vector of real numbers, one for each update; got None."),
     "nothing": ((None,), "rows of A must be a vector of integers of at most 64 bits; got None."),
     "float indices": (
         (np.full(4, 7.25), COLUMNS, DELTAS),
@@ -204,7 +138,7 @@ REFUSED = {
     ),
     "rows of numbers": (
         (read_rows([[7.25]], owner="A"),),
-        "rows of A must be updates: rows, columns and deltas, or a sparse matrix; got 'ArrayRows'.",
+        "rows of A must be updates: vectors, a sparse matrix, a table, a path or a stream of blocks; got 'ArrayRows'.",
     ),
 }
 
@@ -235,4 +169,94 @@ def test_updates_are_passed_through():
     assert refusal_of(updates, shape=(4, 4)) == (
         "rows of A must be updates of a matrix of shape (4, 4); got 'shape (3, 4)'."
     )
-    assert refusal_of(updates, COLUMNS) == "columns of A must be None beside a matrix or source; got 'list'."
+    assert refusal_of(updates, needs_users=True) == "rows of A must be updates with users; got 'updates without'."
+    with_users = read(ROWS, COLUMNS, DELTAS, USERS, needs_users=True)
+    assert read(with_users, needs_users=True) is with_users and read(with_users) is with_users
+
+
+# Every kind of data.
+
+
+USERS = ["ann", "7", None, ""]
+TABLE = pa.table({"delta": DELTAS, "note": [None] * 4, "column": COLUMNS, "user": USERS, "row": ROWS})
+
+
+def kinds_of_data(folder, needs_users=False):
+    """The same updates by kind; tuples have users where they are needed."""
+    pq.write_table(TABLE, folder / "x.parquet")
+    TABLE.to_pandas().to_csv(folder / "x.csv", index=False)
+    (folder / "parts").mkdir()
+    for k in range(2):
+        pq.write_table(TABLE[2 * k : 2 * k + 2], folder / "parts" / f"{k}.pq")
+    columns = [TABLE[name] for name in ("row", "column", "delta", "user")][: 3 + needs_users]
+    blocks = [TABLE[:1], tuple(column[1:3] for column in columns), TABLE.to_batches()[0][3:]]
+    return {
+        "table": TABLE,
+        "batch": TABLE.to_batches()[0],
+        "pandas": TABLE.to_pandas().astype({"user": "string"}),
+        "polars": pl.from_arrow(TABLE),
+        "csv": folder / "x.csv",
+        "text of a path": str(folder / "x.csv"),
+        "parquet": folder / "x.parquet",
+        "folder": folder / "parts",
+        "iterator": iter(blocks),
+        "generator": (block for block in blocks),
+        "function": lambda: blocks,
+        "matrix": sp.coo_array((DELTAS, (ROWS, COLUMNS)), SHAPE),
+    }
+
+
+def test_the_same_updates_from_every_kind_of_data(tmp_path):
+    for needs_users in (False, True):
+        folder = tmp_path / str(needs_users)
+        folder.mkdir()
+        for kind, data in kinds_of_data(folder, needs_users).items():
+            if needs_users and kind == "matrix":
+                continue
+            source = read(data, needs_users=needs_users)
+            assert source.has_users == needs_users and type(source) is Updates
+            assert source.can_repeat == (kind not in ("iterator", "generator"))
+            is_counted = kind not in ("csv", "text of a path", "iterator", "generator", "function")
+            assert source.n_samples == (4 if is_counted else None)
+            found = everything(source)
+            assert found[0] == TRIPLES
+            assert [user or None for user in found[1]] == (["ann", "7", None, None] if needs_users else [])
+
+
+def everything(source, most=3):
+    """All updates of all chunks, and their users."""
+    chunks = list(source.chunks(most))
+    assert all(0 < len(chunk) <= most for chunk in chunks)
+    updates = [
+        update
+        for chunk in chunks
+        for update in zip(chunk.rows.tolist(), chunk.columns.tolist(), chunk.deltas.tolist(), strict=True)
+    ]
+    return updates, [user for chunk in chunks if chunk.users is not None for user in chunk.users.to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["columns", "deltas", "users"])
+def test_nothing_may_lie_beside_data_that_hold_everything(tmp_path, name):
+    kinds = {"iterator": "stream", "function": "stream", "csv": "path", "table": "table", "matrix": "matrix"}
+    data = kinds_of_data(tmp_path) | {"source": read(ROWS, COLUMNS, DELTAS)}
+    for kind, word in (kinds | {"source": "source"}).items():
+        message = f"{name} of A must be None beside a {word}; got 'list'."
+        assert refusal_of(data[kind], **{name: [7.25] * 4}) == message
+
+
+def test_users_are_given_if_and_only_if_they_are_needed():
+    assert (
+        refusal_of(ROWS, COLUMNS, DELTAS, needs_users=True) == "users of A must be ids, one for each update; got None."
+    )
+    message = "users of A must be None where an update needs no user; got 'ids'."
+    assert refusal_of(ROWS, COLUMNS, DELTAS, USERS) == message
+
+
+def test_streams_are_read_once_and_functions_again():
+    blocks = [(ROWS, COLUMNS, DELTAS), (ROWS, COLUMNS, DELTAS)]
+    source = read(iter(blocks))
+    assert len(list(source.chunks())) == 2
+    with pytest.raises(InvalidParameter, match="X of A must be data that can be read again"):
+        source.chunks()
+    source = read(lambda: iter(blocks))
+    assert [len(list(source.chunks())) for _ in range(2)] == [2, 2]

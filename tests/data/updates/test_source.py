@@ -3,12 +3,14 @@
 import logging
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.data.source import MAX_BLOCK_ROWS
-from hushrank.data.updates.source import Entries, UpdateBlock, Updates
+from hushrank.data.updates.entries import Entries
+from hushrank.data.updates.source import UpdateBlock, UpdateChunk, Updates, has_user
 from hushrank.engine.local import LocalEngine
 from hushrank.exceptions import InvalidParameter
 
@@ -116,15 +118,6 @@ def test_what_was_left_out_is_for_the_data_holder_alone(caplog):
     assert messages == [("INFO", expected)]
 
 
-def test_vectors_of_different_lengths_are_refused():
-    whole, less, matrix = np.zeros(3, np.int64), np.zeros(2, np.int64), np.zeros((3, 2))
-    for entries in (Entries(less, whole, whole), Entries(whole, whole, matrix), Entries(whole, whole, matrix[0])):
-        with pytest.raises(
-            InvalidParameter, match=r"^entries of Updates must be vectors of one length; got 'shapes \["
-        ):
-            Updates(entries, SHAPE)
-
-
 @pytest.mark.parametrize(
     "arrays",
     [
@@ -135,7 +128,110 @@ def test_vectors_of_different_lengths_are_refused():
         ([0], [0], [1.0]),
     ],
 )
-def test_blocks_check_their_own_form(arrays):
-    message = "^arrays of UpdateBlock must be int64 rows and columns and float64 deltas, vectors of one length; got"
-    with pytest.raises(InvalidParameter, match=message):
-        UpdateBlock(*arrays)
+@pytest.mark.parametrize("form", [UpdateBlock, UpdateChunk])
+def test_blocks_and_chunks_check_their_own_form(arrays, form):
+    message = "must be int64 rows and columns and float64 deltas, vectors of one length; got"
+    with pytest.raises(InvalidParameter, match=f"^arrays of {form.__name__} {message}"):
+        form(*arrays)
+
+
+# Chunks.
+
+
+def make_chunk(n, users=None):
+    return UpdateChunk(np.arange(n), -np.arange(n), np.arange(n) / 2, users)
+
+
+def test_chunks_are_contiguous_and_have_a_user_for_each_update():
+    with pytest.raises(InvalidParameter, match=r"^arrays of UpdateChunk must be contiguous"):
+        UpdateChunk(np.arange(6)[::2], np.arange(3), np.zeros(3))
+    with pytest.raises(InvalidParameter, match=r"^users of UpdateChunk must be 3 ids; got '2 ids'"):
+        make_chunk(3, pa.array([725, 1]))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 7, 100])
+def test_parts_of_a_chunk_are_views_of_it(most):
+    for users in (None, pa.array(["a", None, "", "b", "c"])):
+        chunk = make_chunk(5, users)
+        parts = list(chunk.split(most))
+        assert [len(part) for part in parts] == [most] * (5 // most) + [5 % most] * (5 % most > 0)
+        for name in ("rows", "columns", "deltas"):
+            assert np.array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(chunk, name))
+            assert all(np.shares_memory(getattr(part, name), getattr(chunk, name)) for part in parts)
+        if users is None:
+            assert all(part.users is None for part in parts)
+        else:
+            assert [cell for part in parts for cell in part.users.to_pylist()] == users.to_pylist()
+    assert list(make_chunk(0).split(most)) == []
+
+
+def test_chunks_show_no_values():
+    assert "725" not in repr(make_chunk(3, pa.array([725, 725, 725])))
+    assert "725" not in repr(Entries(np.full(2, 725), np.full(2, 725), np.full(2, 725.0)))
+
+
+USERS = {
+    "texts": (pa.array(["ann", None, "", " \t", "7"], pa.large_string()), [0, 4]),
+    "integers": (pa.array([0, None, 1, -1, None]), [0, 2, 3]),
+    "unsigned": (pa.array([0, None, 1, 2**64 - 1, None], pa.uint64()), [0, 2, 3]),
+    "nobody": (pa.nulls(5), []),
+}
+
+
+@pytest.mark.parametrize("kind", USERS)
+def test_updates_without_a_user_are_left_out_of_blocks_and_counted(kind, caplog):
+    users, kept = USERS[kind]
+    entries = Entries(
+        np.append(np.zeros(5, np.int64), 9), np.arange(6), np.arange(6.0), pa.concat_arrays([users, users[:1]])
+    )
+    source = Updates(entries, (1, 6))
+    assert source.has_users and source.n_samples == 6
+    with caplog.at_level(logging.INFO, "hushrank"):
+        assert [column for _, column, _ in triples(source, 2)] == kept
+    counts = f"1 outside the matrix, 0 not finite and {5 - len(kept)} without a user were left out."
+    assert [record.getMessage() for record in caplog.records] == [f"Not private: 6 updates read; {counts}"]
+    [chunk] = source.chunks()
+    assert len(chunk) == 6 and chunk.users.slice(0, 5).equals(users)
+
+
+def test_ids_of_nothing_but_white_space_are_nobodys():
+    for dtype in (pa.string(), pa.large_string(), pa.large_binary()):
+        assert has_user(pa.array(["0", "", None, " \n", "x "]).cast(dtype)).tolist() == [
+            True,
+            False,
+            False,
+            False,
+            True,
+        ]
+    assert has_user(pa.array([0, None])).tolist() == [True, False] and has_user(pa.nulls(1)).tolist() == [False]
+
+
+class Once:
+    """An origin of two chunks that can be read once."""
+
+    n_updates, has_users, can_repeat = None, False, False
+
+    def __init__(self):
+        self.asked = []
+
+    def chunks(self, most):
+        self.asked.append(most)
+        if len(self.asked) > 1:
+            raise InvalidParameter("A", "X", "data that can be read again", "an iterator read before")
+        return iter([make_chunk(2), make_chunk(1)])
+
+
+def test_what_the_origin_says_is_what_the_source_says():
+    source = Updates(Once(), (2, 2))
+    assert (source.n_samples, source.can_repeat, source.has_users) == (None, False, False)
+    assert triples(source) == [(0, 0, 0.0), (0, 0, 0.0)]
+    with pytest.raises(InvalidParameter, match="that can be read again"):
+        source.blocks()  # at once, not when the first block is asked for
+
+
+def test_chunks_are_as_large_as_asked_for():
+    origin = Once()
+    assert [len(chunk) for chunk in Updates(origin, (2, 2)).chunks()] == [2, 1] and origin.asked == [2**20]
+    large = updates(np.zeros(2**20 + 5), np.zeros(2**20 + 5), np.ones(2**20 + 5))
+    assert [len(chunk) for chunk in large.chunks()] == [2**20, 5]
+    assert [len(chunk) for chunk in large.chunks(2**21)] == [2**20 + 5]
