@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.archive.container import read_archive, write_archive
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # it needs scipy.stats, which is slow to import
 
 __all__ = ["NEVER_SAVED", "Account", "Attribute", "Param", "PrivateRelease", "Releases", "Sizes"]
 
+Result = TypeVar("Result")
 Sizes = Mapping[str, int]
 Work = Callable[[NoiseSource], Mapping[str, Any]]
 
@@ -116,7 +117,8 @@ class PrivateRelease(ABC):
 
     def __repr__(self) -> str:
         table = self.parameter_table()
-        given = {name: value for name, value in self._parameters().items() if value is not table[name].default}
+        values = self._parameters().items()
+        given = {name: value for name, value in values if not _is_same(value, table[name].default)}
         shown = f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
         return f"{shown} with {self.privacy_!r}" if hasattr(self, "privacy_") else shown
 
@@ -223,19 +225,31 @@ class PrivateRelease(ABC):
         """
         owner, expected = type(self).__name__, set(self._learns)
         planned = tuple(step.event for step in releases.steps())
-        noise = NoiseSource(self.random_state)
+        learned, noise = self._charge_and_run(budget, planned, work)
+        if set(learned) != expected:  # names only: a value may depend on one person, and values never raise
+            raise PlanBroken(f"{owner} learns {tuple(self._learns)} and returned {tuple(learned)}; nothing was kept.")
+        return {**learned, "privacy_": noise.guarantee(budget, together(planned))}
+
+    def _charge_and_run(
+        self,
+        budget: Budget,
+        planned: tuple[Event, ...],
+        work: Callable[[NoiseSource], Result],
+        noise: NoiseSource | None = None,
+    ) -> tuple[Result, NoiseSource]:
+        """Charge the planned events, then let `work` draw noise: its result and its noise, if it did as planned."""
+        noise = NoiseSource(self.random_state) if noise is None else noise
         if self._is_adaptive:
             noise.check_cap(planned)
         if self.ledger is not None:
             # The key makes a charge that is retried over a bad connection count once; every release has its own.
-            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": owner}
+            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": type(self).__name__}
             self.ledger.charge(together(planned), key=uuid.uuid4().hex, **terms)
-        learned = work(noise)
+        result = work(noise)
         if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
-            raise PlanBroken(f"{owner} planned {planned} and executed {noise.executed}; nothing was kept.")
-        if set(learned) != expected:  # names only: a value may depend on one person, and values never raise
-            raise PlanBroken(f"{owner} learns {tuple(self._learns)} and returned {tuple(learned)}; nothing was kept.")
-        return {**learned, "privacy_": noise.guarantee(budget, together(planned))}
+            done = f"planned {planned} and executed {noise.executed}"
+            raise PlanBroken(f"{type(self).__name__} {done}; nothing was kept.")
+        return result, noise
 
     def _learned(self) -> dict[str, Any]:
         """Learned attributes by name, or NotFitted."""
@@ -252,6 +266,12 @@ class PrivateRelease(ABC):
         for name in [name for name in list(held) if _is_learned(name)]:
             held.pop(name, None)  # another thread that fits this object may have been here
         held.update(learned)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; arrays and other objects only if they are the very one."""
+    is_plain = isinstance(value, str | int | float) and type(value) is type(default)
+    return value is default or (is_plain and bool(value == default))
 
 
 def _is_learned(name: str) -> bool:

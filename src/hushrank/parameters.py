@@ -161,6 +161,45 @@ class Param:
             raise InvalidParameter(owner, name, described, value)
 
 
+class PairParam(Param):
+    """Two integers, each at least `minimum`, in a tuple, list or vector."""
+
+    __slots__ = ()
+
+    def check(self, value: Any, name: str, owner: str) -> None:
+        """Raise InvalidParameter unless `value` is such a pair, or None where that is accepted."""
+        if value is None and self.optional:
+            return
+        lowest = math.ceil(self.minimum or 0)
+        upper = "" if self.maximum is None else f" and <= {self.maximum}"
+        requirement = f"a pair of integers >= {lowest}{upper}" + (" or None" if self.optional else "")
+        is_sequence = isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim == 1)
+        if not is_sequence or len(value) != 2:
+            raise InvalidParameter(owner, name, requirement, value)
+        for number in value:
+            try:
+                check_integer(number, name, owner, minimum=lowest, maximum=self.maximum)
+            except InvalidParameter:
+                raise InvalidParameter(owner, name, requirement, value) from None
+
+    def to_json(self, value: Any) -> Any:
+        """A list of two integers, or None."""
+        return None if value is None else [int(number) for number in value]
+
+    def from_json(self, saved: Any) -> Any:
+        """A pair from what `to_json` gave."""
+        return tuple(saved) if isinstance(saved, list) else saved
+
+    def wrong_values(self) -> Iterator[Any]:
+        """Values that must be refused."""
+        yield from (object(), "no such word", [["nested"]], complex(1, 1), 5, (5,), (5, 5, 5), (5, 1.5), (True, 5))
+        yield from ((5, math.ceil(self.minimum or 0) - 1), (math.nan, 5), ([5], 5), tuple)
+        if self.maximum is not None:
+            yield (self.maximum, self.maximum + 1)
+        if not self.optional:
+            yield None
+
+
 def check_vector(value: Any, name: str, owner: str) -> np.ndarray:
     """`value` as a finite float64 vector, or InvalidParameter."""
     try:

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 _SECOND_MOMENT, _COMPLETION = "hushrank.estimators.second_moment", "hushrank.estimators.completion"
-_PERSONALIZATION = "hushrank.estimators.personalization"
+_PERSONALIZATION, _TURNSTILE = "hushrank.estimators.personalization", "hushrank.estimators.turnstile"
 
 PUBLIC: dict[str, Entry] = {
     "PrivatePCA": Entry(
@@ -54,6 +54,11 @@ PUBLIC: dict[str, Entry] = {
         f"{_PERSONALIZATION}.estimator", f"{_PERSONALIZATION}.plan:RepresentationPlanner", "personalize",
         "Private representation that users share, from their records.",
     ),
+    "TurnstileSketch": Entry(
+        f"{_TURNSTILE}.sketch", f"{_TURNSTILE}.plan:TurnstilePlanner", "stream",
+        "Private factorization of a matrix from a stream of its updates.",
+    ),
+    "Factorization": Entry(f"{_TURNSTILE}.factorization", f"{_TURNSTILE}.plan:TurnstilePlanner"),
     "Spectral": Entry(f"{_COMPLETION}.options"),
     "AlternatingLeastSquares": Entry(f"{_COMPLETION}.options"),
     "FactoredGradient": Entry(f"{_COMPLETION}.options"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushrank.base import PrivateRelease
 from hushrank.estimators.completion.parameters import CatalogueParam
-from hushrank.parameters import Param
+from hushrank.parameters import PairParam, Param
 from hushrank.privacy.guarantee import Unit
 
 Function = Callable[..., Any]
@@ -66,16 +66,38 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
         return read_catalogue(Path(value))
 
 
+class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A number, or one of some words."""
+
+    name = "number"
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word as it is, anything else as a float."""
+        if value in self._words:
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number or one of {', '.join(self._words)}.", param, ctx)
+
+
 def to_type(name: str, line: Param) -> Any:
     """How the words of the command line are read as a value of this line of a table."""
     if isinstance(line, CatalogueParam):
         return Items()
+    if isinstance(line, PairParam):
+        return int
     if line.kind is None and line.words:
         return click.Choice(line.words)
     if line.kind is np.ndarray:
         return float if line.metavars else Vector(line.words)
     if line.kind in (int, float) and not line.words:
         return line.kind
+    if line.kind is float:
+        return NumberOrWord(line.words)
     raise TypeError(f"{name} cannot be read from a command line; give its line of the table option=None")
 
 

@@ -49,6 +49,11 @@ def normal_level(noise: ArrayLike, scale: ArrayLike = 1.0) -> float:
     return float(stats.chi2.cdf(np.sum(parts**2), parts.size))
 
 
+def root_mean_square_level(level: float, count: int) -> float:
+    """Level of `count` independent standard normals of which only the root mean square is known."""
+    return float(stats.chi2.cdf(level * level * count, count))
+
+
 def laplace_level(noise: ArrayLike, scale: float) -> float:
     """Level of independent Laplace deviates of this scale; real and imaginary parts count as two numbers."""
     parts = real_parts(np.asarray(noise) / scale)

@@ -1,0 +1,181 @@
+"""How updates enter the state: checked, clipped one by one, rounded to the lattice, limited for each user.
+
+Nothing here is released. An update that is refused, or an integer that overflows, is told to the caller, who holds the
+data; the batch it is in leaves no trace. Where even that must not be seen, updates are left out (`on_invalid="skip"`).
+"""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushrank.data.id_arrays import as_text
+from hushrank.data.rows.reading import read_rows
+from hushrank.data.updates.source import UpdateChunk, Updates
+from hushrank.data.updates.source import _has_user as has_user
+from hushrank.estimators.turnstile.batches import Rounding, bound_updates
+from hushrank.estimators.turnstile.sparse_signs import Integers
+from hushrank.estimators.turnstile.state import SketchState
+from hushrank.estimators.turnstile.user_totals import UserTotals
+from hushrank.exceptions import InvalidParameter
+from hushrank.linalg.quantize import quantize_rows
+from hushrank.privacy.mechanisms.sketch import SketchLattice
+
+log = logging.getLogger("hushrank")
+
+MOST_UPDATES = 2**22
+"""Updates of a batch: many, so that those which go to one part of a large state are near each other when sorted."""
+
+LARGEST_UPDATE = 2**36
+"""Lattice units of one update, at most: times an entry of an operator they fit int64."""
+
+_OWNER = "TurnstileSketch"
+_ROWS_AT_ONCE = 1024
+_ID_TYPES = (pa.int64(), pa.uint64(), pa.large_string(), pa.null())  # those of an `UpdateChunk`
+
+
+class Intake:
+    """The state of a sketch and the one way into it.
+
+    Parameters
+    ----------
+    lattice : SketchLattice
+    state : SketchState
+    shape : pair of int
+    clip : float or None
+        Largest magnitude of an update, and norm of a row that is added as a whole.
+    counts_users : bool
+        Whether the total of each user is bounded.
+    skips : bool
+        Whether invalid updates are left out rather than refused; may be set.
+    """
+
+    def __init__(
+        self,
+        lattice: SketchLattice,
+        state: SketchState,
+        shape: tuple[int, int],
+        *,
+        clip: float | None,
+        counts_users: bool,
+        skips: bool = False,
+    ) -> None:
+        self.state, self._shape, self._clip, self.skips = state, shape, clip, skips
+        per_unit = lattice.units / lattice.bound
+        largest = LARGEST_UPDATE if clip is None else max(round(clip * per_unit), 1)
+        self._rounding = Rounding(per_unit, min(largest, LARGEST_UPDATE))
+        self.totals = UserTotals(lattice.units) if counts_users else None
+
+    def add_all(self, updates: Updates, most: int = MOST_UPDATES) -> None:
+        """Add updates, or refuse them: all of them at once, where they can be read twice."""
+        if updates.can_repeat and not self.skips:
+            for chunk in updates.chunks(most):
+                self._refuse_invalid(*self._bounded(chunk)[1:])
+        n_outside = n_not_finite = 0
+        for chunk in updates.chunks(most):
+            outside, not_finite = self.add(chunk)
+            n_outside, n_not_finite = n_outside + outside, n_not_finite + not_finite
+        if n_outside or n_not_finite:
+            message = "Not private: %s updates outside the matrix or without a user and %s not finite were left out."
+            log.info(message, f"{n_outside:,}", f"{n_not_finite:,}")
+
+    def add(self, chunk: UpdateChunk) -> tuple[int, int]:
+        """Add one batch; how many of its updates were left out because they are outside, or not finite."""
+        self._check_users(chunk.users)
+        integers, n_outside, n_not_finite = self._bounded(chunk)
+        self._refuse_invalid(n_outside, n_not_finite)
+        rows, columns, users = chunk.rows, chunk.columns, chunk.users
+        if n_outside or n_not_finite:
+            kept = np.flatnonzero(self._is_valid(chunk))
+            rows, columns, integers = rows[kept], columns[kept], integers[kept]
+            users = None if users is None else users.take(kept)
+        self._add_integers(rows, columns, integers, users)
+        return n_outside, n_not_finite
+
+    def add_rows(self, rows: NDArray[np.int64], X: Any, users: Any, *, as_wholes: bool) -> None:
+        """Add rows of numbers to rows of the matrix, each shortened to the clip as a whole, or entry by entry.
+
+        A row of which an entry is not finite is invalid as a whole.
+        """
+        source = read_rows(X, owner=_OWNER)
+        if source.n_features != self._shape[1] or source.n_samples != len(rows) or not source.can_repeat:
+            requirement = f"{len(rows)} rows of {self._shape[1]} columns, one for each index"
+            raise InvalidParameter(_OWNER, "X", requirement, f"{source.n_samples} rows of {source.n_features}")
+        is_inside = (rows >= 0) & (rows < self._shape[0])
+        if users is not None:
+            is_inside &= has_user(users)
+        if not self.skips:
+            not_finite = sum(int((~np.isfinite(block).all(axis=1)).sum()) for block in source.blocks(_ROWS_AT_ONCE))
+            self._refuse_invalid(int((~is_inside).sum()), not_finite)
+        start = 0
+        for block in source.blocks(_ROWS_AT_ONCE):
+            part = slice(start, start + len(block))
+            start += len(block)
+            usable = is_inside[part] & np.isfinite(block).all(axis=1)
+            kept = np.where(usable[:, None], block, 0.0)
+            if as_wholes and self._clip is not None:
+                per_unit, largest = self._rounding  # the lattice of single updates: a clip may lie between its points
+                integers = quantize_rows(kept, largest / per_unit, largest**2)
+                own, columns = _places(integers)
+                self._add_integers(rows[part][own], columns, integers[own, columns].astype(np.int64), None)
+            else:
+                own, columns = _places(kept)
+                theirs = None if users is None else users[part].take(own)
+                self.add(UpdateChunk(rows[part][own], columns, kept[own, columns], theirs))
+
+    def _add_integers(self, rows: Integers, columns: Integers, integers: Integers, users: Any) -> None:
+        if self.totals is None or users is None:
+            self._add_to_state(rows, columns, integers)
+            return
+        codes = self.totals.codes(as_text(users))  # 7 and "7" are one user, whatever a reader makes of a column
+        allowed = self.totals.limit(codes, integers)
+        self._add_to_state(rows, columns, allowed)
+        self.totals.take(codes, allowed)
+
+    def _check_users(self, users: Any) -> None:
+        """Refuse updates whose users are not counted though they should be, or are not looked at."""
+        if self.totals is None and users is not None:
+            raise InvalidParameter(_OWNER, "users", "None, because no totals are counted", "ids")
+        if self.totals is not None and (users is None or users.type not in _ID_TYPES):
+            requirement = "int64, uint64 or str ids, one for each update"
+            raise InvalidParameter(_OWNER, "users", requirement, None if users is None else str(users.type))
+
+    def _add_to_state(self, rows: Integers, columns: Integers, integers: Integers) -> None:
+        if not self.state.add(rows, columns, integers):
+            kind = self.state.arrays[0].dtype.name
+            requirement = f"updates whose sums fit the {kind} of the state; this batch was not added"
+            raise InvalidParameter(_OWNER, "deltas", requirement, "an overflow")
+
+    def _bounded(self, chunk: UpdateChunk) -> tuple[Integers, int, int]:
+        """Lattice integers, and how many updates are outside or without a user, and not finite."""
+        integers = np.empty(len(chunk), np.int64)
+        terms = (*self._shape, self._rounding)
+        n_outside, n_not_finite = bound_updates(chunk.rows, chunk.columns, chunk.deltas, *terms, integers)
+        if chunk.users is not None:
+            n_outside = max(len(chunk) - int(np.count_nonzero(self._is_valid(chunk))) - n_not_finite, n_outside)
+        return integers, n_outside, n_not_finite
+
+    def _is_valid(self, chunk: UpdateChunk) -> NDArray[np.bool_]:
+        n_rows, n_columns = self._shape
+        inside = (chunk.rows >= 0) & (chunk.rows < n_rows) & (chunk.columns >= 0) & (chunk.columns < n_columns)
+        valid: NDArray[np.bool_] = inside & np.isfinite(chunk.deltas)
+        return valid if chunk.users is None else valid & has_user(chunk.users)
+
+    def _refuse_invalid(self, n_outside: int, n_not_finite: int) -> None:
+        if self.skips or not (n_outside or n_not_finite):
+            return
+        n_rows, n_columns = self._shape
+        if n_outside:
+            requirement = f"rows below {n_rows} and columns below {n_columns}, and users where they are counted"
+            raise InvalidParameter(
+                _OWNER, "rows", f"updates of {requirement}; nothing was added", f"{n_outside} others"
+            )
+        raise InvalidParameter(_OWNER, "deltas", "finite; nothing was added", f"{n_not_finite} that are not")
+
+
+def _places(block: NDArray[Any]) -> tuple[Integers, Integers]:
+    """Rows and columns of entries that are not zero; those of NumPy are strided."""
+    own, columns = np.nonzero(block)
+    return np.ascontiguousarray(own), np.ascontiguousarray(columns)
