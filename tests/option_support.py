@@ -3,6 +3,7 @@
 import numpy as np
 
 from hushrank.estimators.completion.parameters import CatalogueParam
+from hushrank.parameters import PairParam
 
 N_COUNTED = 7
 
@@ -32,7 +33,8 @@ def written(name, line):
         return [([option], True), ([option.replace("--", "--no-")], False)]
     words = [([option, word], word) for word in line.words]
     if line.metavars:
-        numbers = tuple(0.5 + i for i in range(len(line.metavars)))
+        first = N_COUNTED if isinstance(line, PairParam) else 0.5
+        numbers = tuple(first + i for i in range(len(line.metavars)))
         return [([option, *map(str, numbers)], numbers), *words]
     numbers = {np.ndarray: [("0.5,-2", [0.5, -2.0])], float: [("0.375", 0.375)], int: [("3", 3)], None: []}[line.kind]
     return [*(([option, text], value) for text, value in numbers), *words]

@@ -10,7 +10,10 @@ from hushrank.archive.container import read_archive, write_archive
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError, NotFitted, PlanBroken
+from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import Ledger
+from hushrank.privacy.noise.source import NoiseSource
 
 X = np.random.default_rng(0).standard_normal((30, 4))
 
@@ -67,6 +70,53 @@ def test_an_estimator_that_leaves_its_plan_releases_nothing():
         with pytest.raises(PlanBroken, match=message):
             model.fit(X)
         assert not hasattr(model, "components_")
+
+
+def test_a_release_is_charged_before_its_noise_is_drawn_and_must_be_the_planned_one():
+    recorder, events = Recorder(), (Pure(0.25), Pure(0.5))
+
+    def work(noise):
+        recorder.calls.append("work")
+        for event in events:
+            noise.begin(event, "replace")
+        return "what was learned"
+
+    result, noise = pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
+    assert result == "what was learned" and noise.executed == events and not noise.reproducible
+    charge, done = recorder.calls
+    assert charge[:2] == ("charge", Composed(events)) and charge[3:] == ("replace", "row", "PrivatePCA")
+    assert done == "work"
+    for planned in (events[:1], events[::-1], (Pure(0.75),), (*events, Pure(0.1))):
+        with pytest.raises(PlanBroken, match=r"PrivatePCA planned .* and executed .*; nothing was kept"):
+            pca()._charge_and_run(Budget(1.0), planned, work)
+    keys = [call[2] for call in recorder.calls if call[0] == "charge"]
+    pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
+    assert recorder.calls[-2][2] not in keys  # every release has a key of its own
+
+
+def test_a_release_that_was_not_paid_for_draws_no_noise(tmp_path):
+    drawn = []
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("data", epsilon=0.1, neighbors="replace", unit="row")
+        with pytest.raises(BudgetExceeded):
+            pca(ledger=ledger["data"])._charge_and_run(Budget(1.0), (Pure(1.0),), drawn.append)
+    assert drawn == []
+
+
+def test_noise_may_come_from_another_source_than_that_of_the_seed():
+    """As the noise that a state starts with, which must not be that of its first release."""
+
+    def words(noise):
+        return noise.begin(Gaussian(1.0), "replace").words(4).tolist()
+
+    def run(*source):
+        return pca(random_state=1)._charge_and_run(Budget(1.0, 1e-6), (Gaussian(1.0),), words, *source)
+
+    other = NoiseSource(2)
+    own, given = run(), run(other)
+    assert given[1] is other and given[0] == words(NoiseSource(2)) and own[0] == words(NoiseSource(1)) != given[0]
+    with pytest.raises(PlanBroken):  # a source that was used for something else
+        run(other)
 
 
 def test_an_adaptive_fit_with_a_plan_that_no_filter_can_keep_is_refused_before_the_charge():

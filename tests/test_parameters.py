@@ -1,12 +1,13 @@
 """A line of a parameter table: what it accepts, what it refuses, and that it can list its own wrong values."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import Param, check_integer, check_parameters, check_real, check_vector
+from hushrank.parameters import PairParam, Param, check_integer, check_parameters, check_real, check_vector
 
 LINES = {
     "real": Param(float, above=0, below=1),
@@ -17,6 +18,8 @@ LINES = {
     "flag": Param(bool),
     "vector": Param(np.ndarray, words=("private",), optional=True),
     "object": Param(dict, description="a dictionary"),
+    "pair": PairParam(tuple, minimum=1, maximum=100),
+    "optional pair": PairParam(tuple, minimum=3, optional=True),
 }
 
 
@@ -41,6 +44,8 @@ def test_every_wrong_value_is_refused_by_name(name):
         ("flag", [True, False]),
         ("vector", [[1, 2.5], (3,), np.zeros(4, np.float32), "private", None]),
         ("object", [{}]),
+        ("pair", [(1, 100), [5, 7], np.array([2, 3]), (np.int16(4), 5)]),
+        ("optional pair", [None, (3, 2**200)]),
     ],
 )
 def test_right_values_pass(name, values):
@@ -59,12 +64,34 @@ def test_right_values_pass(name, values):
         ("flag", 1, "x of Owner must be a bool; got 1."),
         ("vector", [math.inf], "x of Owner must be a vector of finite real numbers or 'private' or None; got [inf]."),
         ("object", 3, "x of Owner must be a dictionary; got 3."),
+        ("pair", (0, 5), "x of Owner must be a pair of integers >= 1 and <= 100; got (0, 5)."),
+        ("pair", (5, 101), "x of Owner must be a pair of integers >= 1 and <= 100; got (5, 101)."),
+        ("optional pair", 5, "x of Owner must be a pair of integers >= 3 or None; got 5."),
     ],
 )
 def test_messages_say_what_is_accepted(name, value, message):
     with pytest.raises(InvalidParameter) as error:
         LINES[name].check(value, "x", "Owner")
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    "value", [[[1, 2]], {1, 2}, "12", range(1, 3), np.array([1.0, 2.0]), np.array(5), [1, None], ([1], 2)]
+)
+def test_what_is_no_pair_is_refused(value):
+    with pytest.raises(InvalidParameter, match=r"^x of Owner must be a pair of integers >= 1"):
+        LINES["pair"].check(value, "x", "Owner")
+
+
+def test_a_pair_comes_back_from_a_file():
+    line = LINES["optional pair"]
+    for value in ((5, 7), [5, 7], np.array([5, 7], np.int16)):
+        saved = json.loads(json.dumps(line.to_json(value)))
+        assert saved == [5, 7] and line.from_json(saved) == (5, 7)
+    assert line.from_json(line.to_json(None)) is None
+    for damaged in ("57", 5, [5], [5, "7"], {"5": 7}):  # what a file holds is checked like any other value
+        with pytest.raises(InvalidParameter, match="must be a pair"):
+            line.check(line.from_json(damaged), "x", "Owner")
 
 
 def test_limits_are_sharp():

@@ -99,6 +99,8 @@ PLANS = [
     "plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6",
     "plan personalize --users 20000 --columns 50 --components 2 --epsilon 1 --delta 1e-6",
     "plan personalize --users 20000 --columns 50 --components 2 --method exponential --epsilon 1 --delta 0",
+    "plan stream --updates 100000 --shape 1000 800 --rank 5 --epsilon 1 --delta 1e-6",
+    "plan stream --updates 10000 --shape 1000 800 --rank 5 --unit frobenius --epsilon 1 --delta 1e-6",
 ]
 
 

@@ -9,6 +9,7 @@ from hushrank.base import PrivateRelease
 from hushrank.cli.options import (
     BUDGET_OPTIONS,
     Items,
+    NumberOrWord,
     Vector,
     options,
     parameter_options,
@@ -16,7 +17,7 @@ from hushrank.cli.options import (
     table_options,
 )
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import Param
+from hushrank.parameters import PairParam, Param
 from hushrank.registry import COMMANDS, planner
 from option_support import Reached, option_of, options_in, required_words, with_options, written
 
@@ -27,6 +28,8 @@ TABLE = {
     "color": Param(words=("red", "blue"), default="red", help="Which color."),
     "middle": Param(np.ndarray, words=("any",), optional=True, default=None, help="Where."),
     "corner": Param(np.ndarray, optional=True, default=None, metavars=("X", "Y"), help="Which corner."),
+    "grid": PairParam(tuple, minimum=1, optional=True, default=None, metavars=("ROWS", "COLUMNS"), help="Which grid."),
+    "width": Param(float, above=0, words=("auto",), default="auto", help="How wide."),
     "ledger": Param(dict, default=None, option=None),
 }
 
@@ -48,8 +51,11 @@ def values_from(decorator, words):
 
 def test_values_arrive_by_the_names_of_parameters_and_others_have_their_defaults():
     words = ["--length", "2", "--sides", "5", "--no-open", "--color", "blue", "--middle", "1,2", "--corner", "3", "-4"]
-    expected = {"length": 2.0, "n_sides": 5, "is_open": False, "color": "blue", "middle": [1.0, 2.0]}
-    assert values_from(table_options(TABLE), words) == {**expected, "corner": (3.0, -4.0)}
+    words += ["--grid", "7", "-9", "--width", "0.5"]
+    expected = {"length": 2.0, "n_sides": 5, "is_open": False, "color": "blue", "middle": [1.0, 2.0], "width": 0.5}
+    found = values_from(table_options(TABLE), words)
+    assert found == {**expected, "corner": (3.0, -4.0), "grid": (7, -9)}
+    assert [type(number) for number in found["grid"]] == [int, int]  # whether they fit is for the table to say
     defaults = {name: line.default for name, line in TABLE.items() if name not in ("length", "ledger")}
     assert values_from(table_options(TABLE), ["--length", "2"]) == {"length": 2.0, **defaults}
     assert values_from(table_options(TABLE), ["--length", "2", "--middle", "any"])["middle"] == "any"
@@ -65,16 +71,22 @@ def test_help_shows_every_line_in_its_order():
         "--color [red|blue] Which color. [default: red]",
         "--middle VECTOR Where.",
         "--corner X Y Which corner.",
+        "--grid ROWS COLUMNS Which grid.",
+        "--width NUMBER How wide. [default: auto]",
     ]
 
 
-@pytest.mark.parametrize("words", [[], ["--length", "x"], ["--length", "1", "--color", "green"], ["--ledger", "x"]])
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--length", "x"], ["--length", "1", "--color", "green"], ["--ledger", "x"], ["--length", "1", "--grid", "5"],
+     ["--length", "1", "--grid", "5", "5.5"], ["--length", "1", "--width", "none"]],
+)  # fmt: skip
 def test_what_does_not_fit_the_table_is_refused(words):
     result = CliRunner().invoke(made_by(table_options(TABLE)), words)
     assert result.exit_code == 2 and "Error: " in result.output
 
 
-@pytest.mark.parametrize("line", [Param(dict), Param(float, words=("any",)), Param()])
+@pytest.mark.parametrize("line", [Param(dict), Param(int, words=("any",)), Param()])
 def test_a_line_without_a_way_to_write_it_is_noticed_when_the_command_is_made(line):
     with pytest.raises(TypeError, match=r"^thing cannot be read from a command line"):
         table_options({"thing": line})
@@ -122,6 +134,14 @@ def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
     (tmp_path / "empty.npy").touch()
     for wrong in ("public", "1;2", str(tmp_path / "none.npy"), str(tmp_path / "empty.npy"), ""):
         with pytest.raises(click.BadParameter, match="is not 'private', numbers separated by commas"):
+            convert(wrong, None, None)
+
+
+def test_a_number_may_be_a_word():
+    convert = NumberOrWord(("auto", "none")).convert
+    assert convert("auto", None, None) == "auto" and convert("1e-3", None, None) == 0.001
+    for wrong in ("both", "", "1,2"):
+        with pytest.raises(click.BadParameter, match="is not a number or one of auto, none"):
             convert(wrong, None, None)
 
 

@@ -16,6 +16,7 @@ from hushrank.privacy.probes import (
     laplace_sum_level,
     normal_level,
     real_parts,
+    root_mean_square_level,
     wishart_row_level,
 )
 
@@ -52,6 +53,10 @@ LAWS = {
     "complex normals": (
         lambda rng: rng.standard_normal((N, 3)) + 1j * rng.standard_normal((N, 3)),
         lambda x: normal_level(x),
+    ),
+    "root mean squares": (
+        lambda rng: np.sqrt(np.mean(rng.standard_normal((N, 7)) ** 2, axis=1)),
+        lambda x: root_mean_square_level(x, 7),
     ),
     "Laplace": (lambda rng: rng.laplace(0.0, 7.0, (N, 3)), lambda x: laplace_level(x, 7.0)),
     "complex Laplace": (
@@ -110,6 +115,7 @@ def test_levels_of_known_numbers():
     # Two of them: P(|sum| > x) = (1 + x / 2) exp(-x).
     assert laplace_sum_level(3.0, 1.0, 2) == pytest.approx(1 - 2.5 * math.exp(-3.0), abs=1e-12)
     assert normal_level([3.0, 4.0], 5.0) == pytest.approx(1 - math.exp(-0.5))
+    assert root_mean_square_level(math.sqrt(12.5) / 5, 2) == pytest.approx(1 - math.exp(-0.5))  # of 3/5 and 4/5
     assert laplace_level(2.0, 1.0) == pytest.approx(1 - math.exp(-2.0))
     # A count of zero may come from anything within 1/2.
     assert count_level(0, 1.0, Pure(1.0)) == pytest.approx((1 - math.exp(-0.5)) / 2)

@@ -130,7 +130,7 @@ def learn(
     _check_output(out, as_json, source, ledger_address)
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
-    level = _show_notes(quiet, verbose)
+    level = show_notes(quiet, verbose)
     account = None if ledger_address is None else find("Ledger")(ledger_address)[dataset]
     terms = {"ledger": account, "random_state": seed, "engine": find("LocalEngine")(threads=threads), "verbose": level}
     estimator = find(name)
@@ -164,7 +164,7 @@ def _is_inside(out: Path, kept: Path) -> bool:
     return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
 
 
-def _show_notes(quiet: bool, verbose: bool) -> int:
+def show_notes(quiet: bool, verbose: bool) -> int:
     """Let the log with its private counts reach stderr if asked to; the level of the progress bar, for terminals."""
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose exclude each other.")

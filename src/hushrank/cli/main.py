@@ -50,6 +50,7 @@ def cli() -> None:
       hushrank complete --help        a private recommender from your ratings
       hushrank personalize --help     what your users have in common, for predictions to each of them
       hushrank pca --help             private principal components of your table
+      hushrank stream --help          private factors of a matrix that is known by its updates alone
 
     Exit codes: 0 done, 2 bad input (one line on stderr), 3 the budget was refused.
     """

@@ -193,6 +193,3 @@ def has_user(users: pa.Array) -> NDArray[np.bool_]:
     if pa.types.is_integer(users.type) or pa.types.is_null(users.type):
         return np.asarray(users.is_valid().to_numpy(zero_copy_only=False))
     return canonical_texts(users)[2]
-
-
-_has_user = has_user

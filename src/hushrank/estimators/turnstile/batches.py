@@ -11,6 +11,7 @@ from hushrank.linalg.quantize import FloatArray, compiled
 # Bytes of the state that a bucket of sorted updates touches: about a core's own cache.
 BUCKET_BYTES = 2**17
 MOST_BUCKETS = 2**13
+_GRACE = 1.0 + 2.0**-40  # a whole number of units stays one, though two roundings came before
 
 
 class Rounding(NamedTuple):
@@ -22,10 +23,13 @@ class Rounding(NamedTuple):
         Lattice units in a unit of the data.
     largest : int
         Integers are clipped to this magnitude.
+    toward_zero : bool
+        Whether no update becomes larger by its rounding, so that sums of magnitudes do not; else to the nearest.
     """
 
     per_unit: float
     largest: int
+    toward_zero: bool = False
 
 
 @compiled
@@ -38,15 +42,17 @@ def bound_updates(
     Returns how many are outside of the matrix, and how many others are not finite.
     """
     n_outside = n_not_finite = 0
-    per_unit, largest = rounding.per_unit, float(rounding.largest)
+    per_unit, largest, toward_zero = rounding.per_unit, float(rounding.largest), rounding.toward_zero
     for e in range(len(rows)):
         integers[e] = 0
         if rows[e] < 0 or rows[e] >= n_rows or columns[e] < 0 or columns[e] >= n_columns:
             n_outside += 1
         elif not np.isfinite(deltas[e]):
             n_not_finite += 1
-        else:  # rint is odd: what an update adds, its opposite takes away
-            integers[e] = np.int64(min(max(np.rint(deltas[e] * per_unit), -largest), largest))
+        else:  # both are odd: what an update adds, its opposite takes away
+            number = deltas[e] * per_unit
+            number = np.trunc(number * _GRACE) if toward_zero else np.rint(number)
+            integers[e] = np.int64(min(max(number, -largest), largest))
     return n_outside, n_not_finite
 
 

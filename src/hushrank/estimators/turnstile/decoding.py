@@ -11,7 +11,6 @@ from hushrank.estimators.turnstile.decoders import (
     decode_three,
     decode_two,
 )
-
 from hushrank.estimators.turnstile.state import SketchState
 
 

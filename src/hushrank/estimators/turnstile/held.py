@@ -12,6 +12,7 @@ from hushrank.estimators.turnstile.sketch_plan import SketchPlan
 from hushrank.estimators.turnstile.state import SketchState
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event
+from hushrank.privacy.guarantee import Unit
 from hushrank.privacy.noise.sketch_draws import fresh_key, seeded_key
 
 _OWNER = "TurnstileSketch"
@@ -60,7 +61,9 @@ def hold(sketch: TurnstilePlanner, key: bytes | None = None) -> Held:
     if key is None:
         key = fresh_key() if sketch.random_state is None else seeded_key(sketch.random_state)
     state = SketchState(plan.layout, key, np.dtype(sketch.integers))
-    intake = Intake(plan.lattice, state, sketch._shape, clip=sketch._clip, counts_users=sketch._counts_users)
+    is_promised = sketch._unit is Unit.USER and not sketch._counts_users
+    users = {"counts_users": sketch._counts_users, "toward_zero": is_promised}
+    intake = Intake(plan.lattice, state, sketch._shape, clip=sketch._clip, **users)
     return Held(plan, intake, key, fixed_parameters(sketch))
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hushrank.data.id_arrays import as_text
 from hushrank.data.rows.reading import read_rows
-from hushrank.data.updates.source import UpdateChunk, Updates
-from hushrank.data.updates.source import _has_user as has_user
+from hushrank.data.updates.source import UpdateChunk, Updates, has_user
 from hushrank.estimators.turnstile.batches import Rounding, bound_updates
 from hushrank.estimators.turnstile.sparse_signs import Integers
 from hushrank.estimators.turnstile.state import SketchState
@@ -28,8 +27,8 @@ log = logging.getLogger("hushrank")
 MOST_UPDATES = 2**22
 """Updates of a batch: many, so that those which go to one part of a large state are near each other when sorted."""
 
-LARGEST_UPDATE = 2**36
-"""Lattice units of one update, at most: times an entry of an operator they fit int64."""
+LARGEST_UPDATE, _LARGEST_PRODUCT = 2**36, 2**62
+"""Lattice units of one update, at most; fewer where times an entry of an operator they would not fit int64."""
 
 _OWNER = "TurnstileSketch"
 _ROWS_AT_ONCE = 1024
@@ -48,6 +47,8 @@ class Intake:
         Largest magnitude of an update, and norm of a row that is added as a whole.
     counts_users : bool
         Whether the total of each user is bounded.
+    toward_zero : bool
+        Whether updates are rounded toward zero, so that a promised total holds for them as well.
     skips : bool
         Whether invalid updates are left out rather than refused; may be set.
     """
@@ -60,12 +61,14 @@ class Intake:
         *,
         clip: float | None,
         counts_users: bool,
+        toward_zero: bool = False,
         skips: bool = False,
     ) -> None:
         self.state, self._shape, self._clip, self.skips = state, shape, clip, skips
         per_unit = lattice.units / lattice.bound
-        largest = LARGEST_UPDATE if clip is None else max(round(clip * per_unit), 1)
-        self._rounding = Rounding(per_unit, min(largest, LARGEST_UPDATE))
+        most = min(LARGEST_UPDATE, _LARGEST_PRODUCT // state.layout.largest_entry)
+        largest = most if clip is None else max(round(clip * per_unit), 1)
+        self._rounding = Rounding(per_unit, min(largest, most), toward_zero)
         self.totals = UserTotals(lattice.units) if counts_users else None
 
     def add_all(self, updates: Updates, most: int = MOST_UPDATES) -> None:
@@ -116,7 +119,7 @@ class Intake:
             usable = is_inside[part] & np.isfinite(block).all(axis=1)
             kept = np.where(usable[:, None], block, 0.0)
             if as_wholes and self._clip is not None:
-                per_unit, largest = self._rounding  # the lattice of single updates: a clip may lie between its points
+                per_unit, largest, _ = self._rounding  # the lattice of single updates: a clip may lie between its points
                 integers = quantize_rows(kept, largest / per_unit, largest**2)
                 own, columns = _places(integers)
                 self._add_integers(rows[part][own], columns, integers[own, columns].astype(np.int64), None)

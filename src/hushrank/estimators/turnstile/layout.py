@@ -67,17 +67,18 @@ class Layout(NamedTuple):
         return 4 * sum(one.n_inputs * one.width for one in operators) if self.operator == "gaussian" else 0
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """Width of every array."""
-        return tuple(array.shape[1] for array in self.arrays)
+    def largest_entry(self) -> int:
+        """No entry of an operator is larger: a normal number beyond 16 has probability 1e-57."""
+        gains = [one.gain for array in self.arrays for one in array.operators]
+        return 16 * max(gains) if self.operator == "gaussian" else 1
 
 
 def default_sizes(shape: tuple[int, int], rank: int, kind: str) -> tuple[int, int]:
     """t = max(4 k, k + 20), and v = 2 t, or 4 t for the core; no wider than what they sketch."""
     width = max(4 * rank, rank + 20)
     if kind in THREE:
-        return min(width, *shape), 4 * width
-    return min(width, shape[1]), min(2 * width, shape[0])
+        return min(width, *shape), min(4 * width, MOST_WIDTH)
+    return min(width, shape[1], MOST_WIDTH), min(2 * width, shape[0], MOST_WIDTH)
 
 
 def build_layout(

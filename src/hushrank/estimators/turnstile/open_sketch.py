@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.mechanisms.sketch import SketchLattice, blur_sketch, release_sketch
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.ownership import SingleOwner
-from hushrank.privacy.probes import NoiseProbe, root_mean_square_level
+
+if TYPE_CHECKING:  # it needs scipy.stats, which is slow to import
+    from hushrank.privacy.probes import NoiseProbe
 
 
 class OpenSketch(SingleOwner, TurnstilePlanner):
@@ -90,10 +92,12 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
             "levels_": levels, "noise_": deviations[0], "release_": held.n_releases,
         }  # fmt: skip
 
-    def _noise_probe(self, releases: SketchPlan, sizes: Sizes) -> NoiseProbe | None:
+    def _noise_probe(self, releases: SketchPlan, sizes: Sizes) -> "NoiseProbe | None":
         """Without updates the released arrays are noise, and their levels say how much."""
         if releases.is_pure:  # the sum of squares of Laplace deviates has no law that is written down
             return None
+        from hushrank.privacy.probes import NoiseProbe, root_mean_square_level
+
         arrays, scales = releases.layout.arrays, _deviations(releases.lattice, releases.looks)
 
         def levels(model: Any) -> dict[str, float]:

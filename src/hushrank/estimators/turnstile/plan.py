@@ -79,7 +79,14 @@ class TurnstilePlanner(PrivateRelease):
             default="auto",
             help="Random operators; auto: sparse_sign for entry and user, gaussian for others.",
         ),
-        "per_column": Param(int, minimum=1, maximum=64, default=4, help="Signs in a column of sparse_sign."),
+        "per_column": Param(
+            int,
+            minimum=1,
+            maximum=64,
+            optional=True,
+            default=None,
+            help="Signs in a column of sparse_sign. Default: 4, and 1 where delta is 0.",
+        ),
         "sketch_sizes": PairParam(
             tuple,
             minimum=1,
@@ -116,7 +123,7 @@ class TurnstilePlanner(PrivateRelease):
     clip: float | str
     kind: str
     operator: str
-    per_column: int
+    per_column: int | None
     sketch_sizes: Any
     integers: str
     pan_private: bool
@@ -176,9 +183,9 @@ class TurnstilePlanner(PrivateRelease):
             requirement = f"a pair (t, v) with t and v >= {self.rank}, the rank"
             requirement += "" if self.kind == "two_sketch" else f", and v >= t for kind={self.kind!r}"
             raise InvalidParameter(owner, "sketch_sizes", requirement, (t, v))
-        if self._operator == "sparse_sign" and self.per_column > min(t, v):
+        if self._operator == "sparse_sign" and self._per_column > min(t, v):
             requirement = f"at most {min(t, v)}, the smaller width of the sketches"
-            raise InvalidParameter(owner, "per_column", requirement, self.per_column)
+            raise InvalidParameter(owner, "per_column", requirement, self._per_column)
 
     def _premise(self, lattice: SketchLattice) -> str:
         is_promised = self._unit is Unit.USER and not self._counts_users
@@ -214,9 +221,16 @@ class TurnstilePlanner(PrivateRelease):
             return self.operator
         return "sparse_sign" if self._unit in L1_UNITS else "gaussian"
 
+    @property
+    def _per_column(self) -> int:
+        """More signs keep norms better; Laplace noise grows with their number."""
+        if self.per_column is not None:
+            return self.per_column
+        return 1 if self.delta == 0 else min(4, *self._sketch_sizes)
+
     def _layout(self) -> Layout:
         sizes = self._sketch_sizes if self.kind != "full" else (0, 0)
-        return build_layout(self._shape, self.kind, self._operator, self.per_column, sizes, self._unit)
+        return build_layout(self._shape, self.kind, self._operator, self._per_column, sizes, self._unit)
 
     def _lattice(self, budget: Budget, layout: Layout) -> SketchLattice:
         bits = INTEGERS[self.integers]
@@ -259,7 +273,18 @@ class TurnstilePlanner(PrivateRelease):
         yield from notes_on_error(releases, self._shape, n_bytes, self.memory)
         if float(self.bound) * math.sqrt(sizes["n_updates"]) < releases.smallest_value:
             yield HOPELESS
+        if self._unit in L1_UNITS and not releases.is_pure:
+            yield from self._note_on_laplace(releases)
         if self._clip is None or self._clip > self.bound:
             yield "an update that is larger than the bound is hidden only in part: clip=bound hides all of it"
         if self._counts_users:
             yield "a counter for every user is kept, about 50 bytes each"
+
+    def _note_on_laplace(self, releases: SketchPlan) -> Iterator[str]:
+        """Where magnitudes are bounded, Laplace noise may be smaller than Gaussian noise."""
+        if self.operator not in ("auto", "sparse_sign"):
+            return
+        pure = TurnstilePlanner(**{**self._parameters(), "delta": 0.0, "per_column": None, "ledger": None})
+        noise = pure._plan(pure._check_parameters(), {}).noise
+        if noise < releases.noise:
+            yield f"for one release delta=0 is better: the standard deviation of an entry is then {noise:.6g}"

@@ -56,8 +56,8 @@ class TurnstileSketch(OpenSketch):
         the memory. "figure1" and "figure3" decode as printed in the paper, for comparison.
     operator : {"auto", "sparse_sign", "gaussian", "srht"}, default "auto"
         Random operators. "auto" is "sparse_sign" for units "entry" and "user", "gaussian" for others.
-    per_column : int, default 4
-        Signs in a column of "sparse_sign".
+    per_column : int, optional
+        Signs in a column of "sparse_sign". Default: 4, and 1 where delta is 0.
     sketch_sizes : pair of int (t, v), optional
         Widths of the sketches. Larger ones are more accurate. Default: by rank.
     integers : {"int64", "int32"}, default "int64"
@@ -92,7 +92,7 @@ class TurnstileSketch(OpenSketch):
     def __init__(
         self, shape: Any, rank: int, *, epsilon: float, delta: float = 0.0, unit: str = "entry", bound: float = 1.0,
         clip: float | str = "auto",
-        kind: str = "two_sketch", operator: str = "auto", per_column: int = 4, sketch_sizes: Any = None,
+        kind: str = "two_sketch", operator: str = "auto", per_column: int | None = None, sketch_sizes: Any = None,
         integers: str = "int64", pan_private: bool = False, user_totals: str = "counted", on_invalid: str = "raise",
         memory: int = 2**32, neighbors: str = "add_remove", ledger: Any = None, random_state: int | None = None,
     ) -> None:  # fmt: skip

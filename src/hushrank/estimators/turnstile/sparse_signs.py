@@ -19,7 +19,6 @@ Integers = NDArray[np.int64]
 State = NDArray[np.signedinteger]
 Words = NDArray[np.uint64]
 
-WIDEST_BLOCK = 2**15
 _SIGN_OF_SUM = np.int64(-(2**63))
 _PLACE, _SIGN = np.uint64(0x7FFF), np.uint64(0x8000)
 _PLACE_BITS, _ENTRY_BITS, _WORD_BITS = np.uint64(15), np.uint64(16), np.uint64(56)
