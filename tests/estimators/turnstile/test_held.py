@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hushrank as hr
+from hushrank.data.updates.reading import read_updates
 from hushrank.estimators.turnstile.held import add_sketch, fixed_parameters, hold
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
 from hushrank.exceptions import InvalidParameter
@@ -76,6 +77,18 @@ def test_parameters_are_kept_as_they_were():
     shape[0] = 10**6
     assert held.parameters["shape"] == (30, 20) != fixed_parameters(planner)["shape"]
     assert set(held.parameters) == set(TurnstilePlanner.parameter_table()) - {"ledger", "on_invalid"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_promise_about_deltas_holds_for_integers(seed):
+    """Rounded to the nearest, many small updates would exceed the bound together."""
+    deltas = np.random.default_rng(seed).exponential(size=600)
+    deltas /= deltas.sum() * (1.0 + 1e-12)
+    rows, columns = np.divmod(np.arange(600), 20)
+    held = held_by(unit="user", user_totals="promised", kind="full")
+    held.intake.add_all(read_updates(rows, columns, deltas, shape=(30, 20), owner="test"))
+    units = held.plan.lattice.units
+    assert units - 600 <= np.abs(held.intake.state.arrays[0]).sum() <= units
 
 
 # Adding

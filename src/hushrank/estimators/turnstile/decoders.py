@@ -3,7 +3,9 @@
 Ours take the leading directions of one sketch, as many as stand above its noise, and their coefficients from another,
 by a regression that knows the noise (`shrinkage`); where nothing stands above the noise, singular values are zero. Its
 constants were chosen on planted and count matrices of 2000 x 1500 and on 36 small matrices of many spectra and shapes,
-with Gaussian sketches of widths down to one, at noise from none to thirty times the signal.
+with Gaussian sketches of widths down to one, at noise from none to thirty times the signal. On 1000 other random
+matrices with widths of at least the rank, the error of no mean of three draws was above 1.013 of that of zero, and of
+no single draw above 1.04. Signs of one per column, with empty rows, were added after they had failed there.
 """
 
 import math
@@ -25,6 +27,7 @@ Apply = Callable[[FloatArray], FloatArray]
 _ROUNDING = 1e-7  # of singular values by their squares
 _NOTHING = 1e-12  # of the largest singular value: rounding errors of a matrix of smaller rank
 _LARGEST_EXPONENT = 100  # fourth powers of numbers up to 2^100 are far from overflow, and of 2^-100 from underflow
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _KRYLOV_STEPS, _KRYLOV_EXTRA = 8, 10  # as accurate as the whole decomposition where a value stands above the noise
 
 
@@ -60,9 +63,11 @@ def decode_two(columns: FloatArray, rows: FloatArray, apply_S: Apply, rank: int,
     columns, rows, noise = _scale(columns, exponent), _scale(rows, exponent), _scale_noise(noise, exponent)
     with one_blas_thread():
         U, energies = _leading(columns, min(rank, _most_directions(t, v)), noise)
+        SU, is_used = _apply(apply_S, U)
+        U, SU, rows = _within(U, t, is_used), _within(SU[is_used], t, is_used), _take(rows, is_used)
         if not U.shape[1]:
             return _nothing(m, n, rank)
-        SU = apply_S(U)
+        v = len(SU)
         prior, rest = _prior(energies, U.shape[1], m, noise, _rest_of(SU, rows, noise))
         B = left_regression(SU, rows, prior, rest / v, noise) @ rows
         left, s, Vt = scipy.linalg.svd(B, full_matrices=False)
@@ -87,15 +92,18 @@ def decode_three(
     with one_blas_thread():
         most = min(rank, _most_directions(t, v))
         (U, left_energies), (V, right_energies) = (_leading(Y, most, noise) for Y in (columns, rows.T))
+        (SU, left_used), (TV, right_used) = _apply(apply_S, U), _apply(apply_T, V)
+        U, SU = _within(U, t, left_used), _within(SU[left_used], t, left_used)
+        V, TV = _within(V, t, right_used), _within(TV[right_used], t, right_used)
+        core = _take(_take(core, left_used).T, right_used).T
         if not U.shape[1] or not V.shape[1]:
             return _nothing(m, n, rank)
-        SU, TV = apply_S(U), apply_T(V)
         prior, rest = _prior(left_energies, U.shape[1], m, noise, _rest_of(SU, core, core_noise))
         inside = core @ scipy.linalg.qr(TV, mode="economic")[0]
-        L = left_regression(SU, inside, prior, rest / v, core_noise)
+        L = left_regression(SU, inside, prior, rest / len(SU), core_noise)
         prior, rest = _prior(right_energies, V.shape[1], n, noise, _rest_of(TV, core.T, core_noise))
         remaining = core_noise * float(np.sqrt(np.sum(L * L) / len(L)))
-        R = left_regression(TV, (L @ core).T, prior, rest / v, remaining)
+        R = left_regression(TV, (L @ core).T, prior, rest / len(TV), remaining)
         left, s, right = scipy.linalg.svd(L @ core @ R.T, full_matrices=False)
         return _complete(U @ left, s, right @ V.T, rank, exponent)
 
@@ -147,7 +155,7 @@ def _leading_triplets(M: FloatArray, rank: int) -> tuple[FloatArray, FloatArray,
         return U[:, :rank], values[:rank], Vt[:rank]
     places = np.arange(len(M))
     groups = np.zeros((len(M), width))
-    groups[places, places % width] = np.where((places // width) * ((math.sqrt(5.0) - 1.0) / 2.0) % 1.0 < 0.5, 1.0, -1.0)
+    groups[places, places % width] = np.where((places // width) * _GOLDEN % 1.0 < 0.5, 1.0, -1.0)
     blocks = [scipy.linalg.qr(M.T @ groups, mode="economic")[0]]
     for _ in range(_KRYLOV_STEPS):
         blocks.append(scipy.linalg.qr(M.T @ (M @ blocks[-1]), mode="economic")[0])
@@ -159,6 +167,22 @@ def _leading_triplets(M: FloatArray, rank: int) -> tuple[FloatArray, FloatArray,
 def _most_directions(t: int, v: int) -> int:
     """So many that both sketches have something left to see the rest of the matrix."""
     return max(min(v - 1, (t + v - 2) // 2), 0)
+
+
+def _apply(apply: Apply, U: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """S U, and which rows of S are not empty: those of sparse signs may be, and would look like rows without a rest."""
+    probe = 0.5 + np.arange(len(U)) * _GOLDEN % 1.0  # of no regularity: no few of them cancel
+    sketched = apply(np.column_stack([U, probe]))
+    return sketched[:, :-1], sketched[:, -1] != 0.0
+
+
+def _within(columns: FloatArray, t: int, is_used: NDArray[np.bool_]) -> FloatArray:
+    """No more columns than the rows that are used allow."""
+    return columns[:, : _most_directions(t, int(np.count_nonzero(is_used)))]
+
+
+def _take(W: FloatArray, is_used: NDArray[np.bool_]) -> FloatArray:
+    return W if is_used.all() else W[is_used]
 
 
 def _leading(Y: FloatArray, most: int, noise: float) -> tuple[FloatArray, FloatArray]:
