@@ -243,7 +243,8 @@ class PrivateRelease(ABC):
             noise.check_cap(planned)
         if self.ledger is not None:
             # The key makes a charge that is retried over a bad connection count once; every release has its own.
-            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": type(self).__name__}
+            note = f"{type(self).__name__}, provided that {budget.premise}" if budget.premise else type(self).__name__
+            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": note}
             self.ledger.charge(together(planned), key=uuid.uuid4().hex, **terms)
         result = work(noise)
         if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):

@@ -11,14 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Neighbors
 
 Array = NDArray[Any]
 
-_HUGE = 1e9  # beyond every bound, so that no noisy center or scale moves a contribution
+HUGE = 1e9  # beyond every bound, so that no noisy center or scale moves a contribution
 _LEAST_PEOPLE = 1000  # so many that they stand above the noise of other releases
-_MANY_RECORDS = 300  # of the extreme user, beside one: a bound for each record is no bound for a user
-_ODD = (math.nan, math.inf, -1.7e308, 5e-324)
+MANY_RECORDS = 300  # of the extreme user, beside one: a bound for each record is no bound for a user
+ODD = (math.nan, math.inf, -1.7e308, 5e-324)
 
 
 class Sample(ABC):
@@ -48,6 +49,10 @@ class Sample(ABC):
     def release_again(self, model: Any) -> Any:
         """Another release without new data: another fit, or whatever releases what an object has been told."""
         return self.learn(model)
+
+    def charges(self, planned: Event, n_releases: int) -> list[Event]:
+        """What so many releases of one object are charged with, given the event of its plan."""
+        return [planned] * n_releases
 
     def copy(self) -> Self:
         """The same data in other memory."""
@@ -106,7 +111,7 @@ class RowSample(Sample):
     def spoiled(self) -> Self:
         """Four rows of odd numbers."""
         X = self.data[0].astype(np.float64)
-        for row, number in enumerate(_ODD):
+        for row, number in enumerate(ODD):
             X[row] = number
         return type(self)(X, *self.data[1:])
 
@@ -114,13 +119,13 @@ class RowSample(Sample):
         """Huge rows; the first has the largest numbers, or is gone, or has hardly any."""
         repeat = -(-_LEAST_PEOPLE // len(self.data[0]))
         X, *others = (np.concatenate([part] * repeat) for part in self.data)
-        X = _HUGE * X.astype(np.float64)
-        X[0] = _HUGE
+        X = HUGE * X.astype(np.float64)
+        X[0] = HUGE
         with_person = type(self)(X, *others)
         if neighbors == Neighbors.ADD_REMOVE:
             return with_person, with_person.people(slice(1, None))
         without = X.copy()
-        without[0] = np.where(np.arange(X[0].size).reshape(X[0].shape) % 2, math.nan, 1.0 / _HUGE)
+        without[0] = np.where(np.arange(X[0].size).reshape(X[0].shape) % 2, math.nan, 1.0 / HUGE)
         return with_person, type(self)(without, *others)
 
 
@@ -141,14 +146,14 @@ class RecordSample(RowSample):
         """Four records of odd numbers and answers."""
         X, y = super().spoiled().data
         y = y.astype(np.float64)
-        y[: len(_ODD)] = _ODD
+        y[: len(ODD)] = ODD
         return type(self)(X, y)
 
     def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
         """Huge records with huge answers; the first has the largest, or is gone, or has hardly any."""
         (X, y), (without, others) = (sample.data for sample in super().extreme_neighbors(neighbors))
-        y, others = (_HUGE * part.astype(np.float64) for part in (y, others))
-        y[0] = _HUGE
+        y, others = (HUGE * part.astype(np.float64) for part in (y, others))
+        y[0] = HUGE
         if neighbors != Neighbors.ADD_REMOVE:
             others[0] = math.nan
         return type(self)(X, y), type(self)(without, others)
@@ -180,7 +185,7 @@ class UserRecordSample(Sample):
         """Four users with odd numbers."""
         X, y, users = (np.array(part) for part in self.data)
         X, y = X.astype(np.float64), y.astype(np.float64)
-        for user, number in zip(np.unique(users), _ODD, strict=False):
+        for user, number in zip(np.unique(users), ODD, strict=False):
             X[users == user], y[users == user] = number, number
         return type(self)(X, y, users)
 
@@ -190,13 +195,13 @@ class UserRecordSample(Sample):
         repeat, known = -(-_LEAST_PEOPLE // self.n_people), np.unique(users)
         codes = np.searchsorted(known, users)
         users = np.concatenate([codes + copy * len(known) for copy in range(repeat)])
-        X, y = _HUGE * np.tile(X, (repeat, 1)), _HUGE * np.tile(y, repeat)
+        X, y = HUGE * np.tile(X, (repeat, 1)), HUGE * np.tile(y, repeat)
         others = type(self)(X, y, users).people(slice(1, None))
-        first, zeros = np.full((_MANY_RECORDS, X.shape[1]), _HUGE), np.zeros(_MANY_RECORDS, users.dtype)
-        with_person = others._with(first, np.full(_MANY_RECORDS, _HUGE), zeros)
+        first, zeros = np.full((MANY_RECORDS, X.shape[1]), HUGE), np.zeros(MANY_RECORDS, users.dtype)
+        with_person = others._with(first, np.full(MANY_RECORDS, HUGE), zeros)
         if neighbors == Neighbors.ADD_REMOVE:
             return with_person, others
-        return with_person, others._with(first[:1] / _HUGE**2, np.full(1, math.nan), zeros[:1])
+        return with_person, others._with(first[:1] / HUGE**2, np.full(1, math.nan), zeros[:1])
 
     def _with(self, *records: Array) -> Self:
         """These records, then all others."""
@@ -204,18 +209,25 @@ class UserRecordSample(Sample):
 
 
 class UpdateSample(Sample):
-    """Rows, columns and deltas of updates, and the shape of their matrix: `update(...)`, then `release()`."""
+    """Rows, columns and deltas of updates, and the shape of their matrix: `update(...)`, then `release()`.
+
+    Attributes
+    ----------
+    releases_by : str
+        The method that releases.
+    """
 
     reads_late: ClassVar[bool] = False
+    releases_by: ClassVar[str] = "release"
 
     def run(self, model: Any, *data: Any) -> Any:
         """Update and release."""
         model.update(*data[:3])
-        return model.release()
+        return self.release_again(model)
 
     def release_again(self, model: Any) -> Any:
         """Without an update in between."""
-        return model.release()
+        return getattr(model, self.releases_by)()
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -235,18 +247,18 @@ class UpdateSample(Sample):
     def spoiled(self) -> Self:
         """Four odd updates."""
         deltas = self.data[2].astype(np.float64)
-        deltas[: len(_ODD)] = _ODD
+        deltas[: len(ODD)] = ODD
         return type(self)(*self.data[:2], deltas, self.data[3])
 
     def extreme_neighbors(self, neighbors: str) -> tuple[Self, Self]:
         """The first update is huge, or missing, or nearly nothing."""
         deltas = self.data[2].astype(np.float64)
-        deltas[0] = _HUGE
+        deltas[0] = HUGE
         with_person = type(self)(*self.data[:2], deltas, self.data[3])
         if neighbors == Neighbors.ADD_REMOVE:
             return with_person, with_person.people(slice(1, None))
         deltas = deltas.copy()
-        deltas[0] = 1.0 / _HUGE
+        deltas[0] = 1.0 / HUGE
         return with_person, type(self)(*self.data[:2], deltas, self.data[3])
 
 

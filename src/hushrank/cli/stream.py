@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hushrank.archive.file_lock import sole_run
 from hushrank.cli.fit import show_notes
 from hushrank.cli.main import INTERRUPTED, fail
 from hushrank.cli.options import JSON_OPTION, options, table_options
@@ -111,7 +112,8 @@ def command(context: click.Context, /, source: str | None, **values: Any) -> Non
     terms.check()
     level = show_notes(terms.quiet, terms.verbose)
     given = [name for name in parameters if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    found = run(terms, open_sketch(terms, parameters, given), level)
+    with sole_run(terms.checkpoint):
+        found = run(terms, open_sketch(terms, parameters, given), level)
     if found is None:
         click.echo(f"updates collected in {terms.checkpoint}, a SECRET as the data are: --resume goes on with it")
     elif terms.as_json:

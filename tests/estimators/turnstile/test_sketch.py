@@ -14,7 +14,7 @@ import scipy.sparse
 import hushrank as hr
 from hushrank.archive.seal_keys import make_key_file
 from hushrank.data.updates.reading import read_updates
-from hushrank.exceptions import CheckpointError, InvalidParameter
+from hushrank.exceptions import CheckpointError, InvalidParameter, StateMisuse
 
 SHAPE = (40, 25)
 TERMS = {"shape": SHAPE, "rank": 2, "epsilon": 1.0, "delta": 1e-6}
@@ -183,14 +183,16 @@ def test_a_shard_is_empty_and_has_the_parameters():
     assert shard._held.shards.isdisjoint(sketch._held.shards)
 
 
-def test_releases_of_both_count_after_a_merge_and_the_other_stays():
+def test_releases_of_both_count_after_a_merge_and_the_other_is_closed():
     sketch = hr.TurnstileSketch(**TERMS)
     shard = sketch.new_shard().update(ROWS, COLUMNS, DELTAS)
     sketch.factorize(), shard.factorize(), shard.factorize()
-    before = state(shard)
     found = sketch.merge(shard).factorize()
     assert found.release_ == 4 and found.privacy_.event == sketch._held.plan.lattice.total(4)
-    assert state(shard) == before and shard.factorize().release_ == 3
+    for use in (shard.factorize, shard.new_shard, lambda: shard.update([0], [0], [1.0]), lambda: sketch.merge(shard)):
+        with pytest.raises(StateMisuse, match=r"^this TurnstileSketch was merged into another, which has its updates"):
+            use()
+    assert sketch.factorize().release_ == 5
 
 
 # Checkpoints

@@ -18,7 +18,7 @@ from hushrank.exceptions import CheckpointError
 Arrays = dict[str, np.ndarray]
 
 _CLASS, _FORMAT = "TurnstileSketch", 1
-_FIELDS = {"class", "format", "parameters", "key", "shards", "n_starts", "n_releases", "position"}
+_FIELDS = {"class", "format", "parameters", "key", "shards", "n_starts", "n_releases", "position", "lattice"}
 _OF_A_PLACE = ("ledger",)
 _IDS, _STARTS, _SPENT = "user ids", "user id starts", "user totals"
 
@@ -32,6 +32,7 @@ def describe_sketch(sketch: TurnstilePlanner, held: Held, position: Any) -> tupl
     content = {
         "class": _CLASS, "format": _FORMAT, "parameters": parameters, "key": held.key.hex(),
         "shards": sorted(held.shards), "n_starts": held.n_starts, "n_releases": held.n_releases, "position": position,
+        "lattice": _lattice_numbers(held),
     }  # fmt: skip
     names = (array.name for array in held.plan.layout.arrays)
     arrays: Arrays = dict(zip(names, held.intake.state.arrays, strict=True))
@@ -60,6 +61,8 @@ def restore_parameters(cls: type[Any], content: Mapping[str, Any], path: Any) ->
 def restore_held(sketch: TurnstilePlanner, content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Held:
     """What the sketch in a file holds."""
     held = hold(sketch, bytes.fromhex(content["key"]))
+    if content["lattice"] != _lattice_numbers(held):
+        raise CheckpointError("the checkpoint is of a version of hushrank that calibrates otherwise: use that one.")
     state = held.intake.state
     for number, array in enumerate(held.plan.layout.arrays):
         stored = arrays[array.name]
@@ -71,6 +74,13 @@ def restore_held(sketch: TurnstilePlanner, content: Mapping[str, Any], arrays: M
     held.shards, held.position = set(content["shards"]), content["position"]
     held.n_starts, held.n_releases = int(content["n_starts"]), int(content["n_releases"])
     return held
+
+
+def _lattice_numbers(held: Held) -> list[Any]:
+    """What the integers of the state mean; noise for another meaning would be too little or too much."""
+    lattice = held.plan.lattice
+    gains = [[str(part.squared_gain), part.coarser] for part in lattice.parts]
+    return [lattice.units, lattice.exponent, gains]
 
 
 def _ids_to_arrays(ids: pa.Array, spent: np.ndarray) -> Arrays:

@@ -1,5 +1,6 @@
 """What a sketch releases: a factorization U diag(s) Vt of the matrix, with its guarantee; it holds no secret."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Guarantee
 
 FloatArray = NDArray[np.float64]
+
+_ROUNDED = 0.01
 
 
 class Factorization(TurnstilePlanner):
@@ -102,6 +105,20 @@ class Factorization(TurnstilePlanner):
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         if np.any(np.diff(learned["s_"]) > 0.0):
             raise ValueError("its singular values are not in falling order")
+        if not self._is_expected(learned["noise_"], learned["release_"]):
+            raise ValueError("its noise is not that of its guarantee and number of releases")
+
+    def _is_expected(self, noise: float, n_releases: int) -> bool:
+        """Whether so many releases with this noise cost what the parameters say, up to how lattices round.
+
+        A state that has noise of its own is left out: how much depends on how many were merged.
+        """
+        plan = self._plan(self._check_parameters(), {})
+        if self.pan_private:
+            return bool(noise >= plan.noise * (1.0 - _ROUNDED) / math.sqrt(plan.looks))
+        expected = plan.noise * (n_releases if plan.is_pure else math.sqrt(n_releases))
+        room = _ROUNDED + 4.0 * n_releases / plan.lattice.units
+        return bool(abs(noise - expected) <= room * expected)
 
 
 def learned_by(release: TurnstilePlanner) -> dict[str, Attribute]:

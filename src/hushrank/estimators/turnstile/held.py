@@ -82,14 +82,15 @@ def add_sketch(mine: Held, theirs: Held) -> None:
     if totals is not None and others is not None and not totals.fits(others):
         requirement = "a sketch of other users: together some exceed the bound, and their updates cannot be told apart"
         raise InvalidParameter(_OWNER, "other", requirement, "one of the same users")
-    if not mine.intake.state.merge(theirs.intake.state.arrays):
-        requirement = f"a sketch whose sums, added to these, fit {mine.parameters['integers']}"
-        raise InvalidParameter(_OWNER, "other", requirement, "an overflow")
-    if totals is not None and others is not None:
-        totals.merge(others)
-    mine.shards |= theirs.shards
-    mine.n_starts += theirs.n_starts
-    mine.n_releases += theirs.n_releases
+    with mine.intake.changing():
+        if not mine.intake.state.merge(theirs.intake.state.arrays, wraps=mine.intake.skips):
+            requirement = f"a sketch whose sums, added to these, fit {mine.parameters['integers']}"
+            raise InvalidParameter(_OWNER, "other", requirement, "an overflow")
+        if totals is not None and others is not None:
+            totals.merge(others)
+        mine.shards |= theirs.shards
+        mine.n_starts += theirs.n_starts
+        mine.n_releases += theirs.n_releases
 
 
 def fixed_parameters(sketch: TurnstilePlanner) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """How updates enter the state: checked, clipped one by one, rounded to the lattice, limited for each user.
 
 Nothing here is released. An update that is refused, or an integer that overflows, is told to the caller, who holds the
-data; the batch it is in leaves no trace. Where even that must not be seen, updates are left out (`on_invalid="skip"`).
+data; the batch it is in leaves no trace. Where even that must not be seen (`on_invalid="skip"`), updates are left out
+and integers wrap around, which noise modulo 2^b hides as well.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -70,6 +73,7 @@ class Intake:
         largest = most if clip is None else max(round(clip * per_unit), 1)
         self._rounding = Rounding(per_unit, min(largest, most), toward_zero)
         self.totals = UserTotals(lattice.units) if counts_users else None
+        self.is_whole = True
 
     def add_all(self, updates: Updates, most: int = MOST_UPDATES) -> None:
         """Add updates, or refuse them: all of them at once, where they can be read twice."""
@@ -119,7 +123,7 @@ class Intake:
             usable = is_inside[part] & np.isfinite(block).all(axis=1)
             kept = np.where(usable[:, None], block, 0.0)
             if as_wholes and self._clip is not None:
-                per_unit, largest, _ = self._rounding  # the lattice of single updates: a clip may lie between its points
+                per_unit, largest, _ = self._rounding  # the lattice of single updates, where a clip may lie between
                 integers = quantize_rows(kept, largest / per_unit, largest**2)
                 own, columns = _places(integers)
                 self._add_integers(rows[part][own], columns, integers[own, columns].astype(np.int64), None)
@@ -128,14 +132,30 @@ class Intake:
                 theirs = None if users is None else users[part].take(own)
                 self.add(UpdateChunk(rows[part][own], columns, kept[own, columns], theirs))
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Arrays and counters belong together: if a change of them is interrupted half way, they are not used again.
+
+        A refusal is no interruption: whoever raises it has put everything back.
+        """
+        self.is_whole = False
+        try:
+            yield
+        except InvalidParameter:
+            self.is_whole = True
+            raise
+        self.is_whole = True
+
     def _add_integers(self, rows: Integers, columns: Integers, integers: Integers, users: Any) -> None:
         if self.totals is None or users is None:
-            self._add_to_state(rows, columns, integers)
+            with self.changing():
+                self._add_to_state(rows, columns, integers)
             return
         codes = self.totals.codes(as_text(users))  # 7 and "7" are one user, whatever a reader makes of a column
         allowed = self.totals.limit(codes, integers)
-        self._add_to_state(rows, columns, allowed)
-        self.totals.take(codes, allowed)
+        with self.changing():
+            self._add_to_state(rows, columns, allowed)
+            self.totals.take(codes, allowed)
 
     def _check_users(self, users: Any) -> None:
         """Refuse updates whose users are not counted though they should be, or are not looked at."""
@@ -146,7 +166,7 @@ class Intake:
             raise InvalidParameter(_OWNER, "users", requirement, None if users is None else str(users.type))
 
     def _add_to_state(self, rows: Integers, columns: Integers, integers: Integers) -> None:
-        if not self.state.add(rows, columns, integers):
+        if not self.state.add(rows, columns, integers, wraps=self.skips):
             kind = self.state.arrays[0].dtype.name
             requirement = f"updates whose sums fit the {kind} of the state; this batch was not added"
             raise InvalidParameter(_OWNER, "deltas", requirement, "an overflow")

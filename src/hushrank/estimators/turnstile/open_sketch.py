@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushrank.archive.attributes import Attribute
 from hushrank.base import Sizes
@@ -27,6 +28,9 @@ if TYPE_CHECKING:  # it needs scipy.stats, which is slow to import
     from hushrank.privacy.probes import NoiseProbe
 
 
+FloatArray = NDArray[np.float64]
+
+
 class OpenSketch(SingleOwner, TurnstilePlanner):
     """A sketch whose state is opened when it is first needed. It cannot be copied or pickled, nor used after a fork."""
 
@@ -37,6 +41,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
         super()._take_ownership()
         self._lock = threading.RLock()
         self._held: Held | None = None
+        self._is_merged = False
 
     @property
     def _learns(self) -> Mapping[str, Attribute]:
@@ -55,6 +60,10 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
                 self._start(None)
             held = self._held
             assert held is not None
+            if self._is_merged:
+                raise StateMisuse("this TurnstileSketch was merged into another, which has its updates: use that one.")
+            if not held.intake.is_whole:
+                raise StateMisuse("a change of this TurnstileSketch was interrupted half way: go on with a checkpoint.")
             if held.parameters != fixed_parameters(self):
                 raise StateMisuse("parameters of a TurnstileSketch cannot change after its first use: make a new one.")
             held.intake.skips = self.on_invalid == "skip"
@@ -86,7 +95,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
         state, deviations = held.intake.state, _deviations(held.plan.lattice, 1 + held.n_starts)
         released = release_sketch(state.arrays, held.plan.lattice, noise)  # the only exit
         factors = decode(self.kind, released, state, self.rank, deviations)
-        levels = np.array([math.sqrt(np.vdot(array, array) / array.size) for array in released])
+        levels = np.array([_root_mean_square(array) for array in released])
         return {
             "U_": factors.U, "s_": factors.s, "Vt_": factors.Vt,
             "levels_": levels, "noise_": deviations[0], "release_": held.n_releases,
@@ -114,6 +123,15 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
 def _deviations(lattice: SketchLattice, n_noises: int) -> list[float]:
     """Standard deviation of an entry of every array after so many additions of noise."""
     return [lattice.deviation(number) * math.sqrt(n_noises) for number in range(len(lattice.parts))]
+
+
+def _root_mean_square(array: FloatArray) -> float:
+    """Of numbers whose squares may not fit float64."""
+    largest = float(np.abs(array).max())
+    if largest == 0.0:
+        return 0.0
+    scaled = array / largest
+    return largest * math.sqrt(float(np.vdot(scaled, scaled)) / array.size)
 
 
 def _start_seed(seed: int) -> int:

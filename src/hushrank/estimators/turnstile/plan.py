@@ -25,15 +25,18 @@ from hushrank.parameters import PairParam
 from hushrank.privacy.guarantee import Budget, Unit
 from hushrank.privacy.mechanisms.sketch import SketchLattice, sketch_lattice
 
+_OF_MATRICES = (Unit.RANK1, Unit.FROBENIUS)
 UNITS = (Unit.ENTRY, Unit.USER, Unit.ROW, Unit.RANK1, Unit.FROBENIUS)
 INTEGERS = {"int64": 16, "int32": 10}
 """Bits of the bound in lattice units, by the width of the state's integers."""
 
+_NARROW_NOISE, _WIDE_NOISE = 26, 50  # bits of a standard deviation, far below those of int32 and int64
 _CORE_BITS = 8  # a Gaussian core multiplies two rounded matrices
 _DEFAULT_MEMORY = 2**32
 MOST_CLIP = 256
 
 CHOSEN_BLINDLY = "nobody chooses updates who knows the random key of the sketch, or has seen a release of it"
+SMALL = "no update is larger than the bound, beyond which it is hidden only in part"
 PROMISED = "the caller keeps the L1 total of each user's updates, over the whole stream, within the bound"
 
 
@@ -189,7 +192,8 @@ class TurnstilePlanner(PrivateRelease):
 
     def _premise(self, lattice: SketchLattice) -> str:
         is_promised = self._unit is Unit.USER and not self._counts_users
-        return "; ".join([CHOSEN_BLINDLY] * lattice.is_random + [PROMISED] * is_promised)
+        is_free = self._unit not in _OF_MATRICES and (self._clip is None or self._clip > self.bound)
+        return "; ".join([CHOSEN_BLINDLY] * lattice.is_random + [PROMISED] * is_promised + [SMALL] * is_free)
 
     @property
     def _counts_users(self) -> bool:
@@ -211,7 +215,7 @@ class TurnstilePlanner(PrivateRelease):
     def _clip(self) -> float | None:
         """Largest magnitude of an update; None where updates are as large as they are."""
         if isinstance(self.clip, str):
-            is_clipped = self.clip == "auto" and self._unit not in (Unit.RANK1, Unit.FROBENIUS)
+            is_clipped = self.clip == "auto" and self._unit not in _OF_MATRICES
             return float(self.bound) if is_clipped else None
         return float(self.clip)
 
@@ -237,7 +241,8 @@ class TurnstilePlanner(PrivateRelease):
         if self.kind in THREE and layout.operator == "gaussian":
             bits = min(bits, _CORE_BITS)
         parts = [array.part for array in layout.arrays]
-        return sketch_lattice(self.bound, budget, parts, most_units=2**bits, looks=self._looks)
+        most_bits = _NARROW_NOISE if self.integers == "int32" else _WIDE_NOISE
+        return sketch_lattice(self.bound, budget, parts, most_units=2**bits, most_bits=most_bits, looks=self._looks)
 
     @property
     def _looks(self) -> int:

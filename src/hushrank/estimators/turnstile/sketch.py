@@ -42,8 +42,8 @@ class TurnstileSketch(OpenSketch):
     epsilon, delta : float
         What one factorization costs; delta = 0, for units "entry" and "user", is pure.
     unit : {"entry", "user", "row", "rank1", "frobenius"}, default "entry"
-        What neighboring streams differ in: over any stretch of time their updates sum up to matrices that differ by E,
-        with sum |E_ij| <= bound ("entry"; "user": all entries a user touches), or of Frobenius norm at most `bound` and
+        What neighboring streams differ in: over any stretch of time their updates, as clipped and rounded (`plan` tells
+        the step), sum up to matrices that differ by E, with sum |E_ij| <= bound ("entry"; "user": all entries a user touches), or of Frobenius norm at most `bound` and
         one row ("row"), of rank one ("rank1") or any ("frobenius").
     bound : float, default 1.0
         How large a change is hidden.
@@ -176,7 +176,8 @@ class TurnstileSketch(OpenSketch):
     def merge(self, other: "TurnstileSketch") -> Self:
         """Add the updates of a sketch that `new_shard` made, or that has the same seed: the same bits as one stream.
 
-        The releases of both count from now on. The other sketch stays as it is; merging it again is refused.
+        The releases of both count from now on. The other sketch is closed: its updates are in this one, where what it
+        released later would not be counted.
         """
         if not isinstance(other, TurnstileSketch):
             raise InvalidParameter(_OWNER, "other", "a TurnstileSketch", type(other).__name__)
@@ -188,6 +189,7 @@ class TurnstileSketch(OpenSketch):
         first, second = (self, other) if id(self) < id(other) else (other, self)
         with first._lock, second._lock, self._open() as mine, other._open() as theirs:
             add_sketch(mine, theirs)
+            other._is_merged = True
         return self
 
     def save(self, path: str | PathLike[str], *, key: Any = None, position: Mapping[str, Any] | None = None) -> None:

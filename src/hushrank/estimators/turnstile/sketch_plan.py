@@ -40,6 +40,7 @@ class SketchPlan:
         twice = ", once in the state and once in the output" if self.looks > 1 else ""
         scales = {
             "standard deviation of an entry": self.noise,
+            "step to which updates are rounded": self.lattice.bound / self.lattice.units,
             "smallest singular value above the noise": self.smallest_value,
         }
         return (Step(f"sketch ({arrays})", f"{law} noise{twice}", self.lattice.total(self.looks), scales),)

@@ -46,22 +46,25 @@ class SketchState:
         """The operator of this label, with columns of norm 1, as a function of a matrix of its inputs."""
         return self._operators[label].apply
 
-    def add(self, rows: Integers, columns: Integers, deltas: Integers) -> bool:
-        """Add updates, all of them inside of the matrix; False, and the state as before, if an integer overflows."""
-        if not self._add(rows, columns, deltas):
+    def add(self, rows: Integers, columns: Integers, deltas: Integers, *, wraps: bool = False) -> bool:
+        """Add updates, all of them inside of the matrix; False, and the state as before, if an integer overflows.
+
+        With `wraps` sums are those of integers modulo 2^b, and nothing is refused.
+        """
+        if not self._add(rows, columns, deltas) or wraps:
             return True
         self._add(rows, columns, -deltas)  # sums that wrapped around wrap back: integers modulo 2^b are a group
         return False
 
-    def merge(self, others: list[State]) -> bool:
-        """Add the arrays of another state; False, and this one as before, if an integer overflows."""
+    def merge(self, others: list[State], *, wraps: bool = False) -> bool:
+        """Add the arrays of another state; False, and this one as before, if an integer overflows and must not wrap."""
         wrapped = [
             _add_arrays(mine.reshape(-1), own.reshape(-1)) for mine, own in zip(self.arrays, others, strict=True)
         ]
-        if any(wrapped):
+        if any(wrapped) and not wraps:
             for mine, own in zip(self.arrays, others, strict=True):
                 mine -= own
-        return not any(wrapped)
+        return wraps or not any(wrapped)
 
     def _add(self, rows: Integers, columns: Integers, deltas: Integers) -> bool:
         wrapped = False

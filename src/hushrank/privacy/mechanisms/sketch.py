@@ -143,7 +143,13 @@ class SketchLattice:
 
 
 def sketch_lattice(
-    bound: float, budget: Budget, parts: Sequence[SketchPart], *, most_units: int, looks: int = 1
+    bound: float,
+    budget: Budget,
+    parts: Sequence[SketchPart],
+    *,
+    most_units: int,
+    most_bits: int = MAX_EXPONENT,
+    looks: int = 1,
 ) -> SketchLattice:
     """Plan the release of a sketch; reads nothing private.
 
@@ -156,12 +162,13 @@ def sketch_lattice(
     parts : sequence of SketchPart
     most_units : int
         Lattice units of the bound, at most.
+    most_bits : int
+        Of a standard deviation of the noise, so that it fits the integers of the state.
     looks : int
         How many times noise is added for the budget.
     """
     kept, change = tuple(parts), rows_changed(budget.neighbors)
-    # The largest noise must stay within the digits that deviates have.
-    finest = MAX_EXPONENT - max(part.coarser for part in kept)
+    finest = min(most_bits, MAX_EXPONENT) - max(part.coarser for part in kept)
     event, cost, multiplier = _cost(budget, kept, looks)
 
     def units_at(exponent: int) -> int:
@@ -229,7 +236,8 @@ def release_sketch(totals: Sequence[NDArray[Any]], lattice: SketchLattice, noise
         noisy = np.zeros(secret.shape, np.int64)
         _add_noise(noisy, lattice, number, stream)
         noisy += secret  # integers: the same as rounding secret + 2^k Z once
-        released.append(noisy * lattice.unit(number))
+        # Sums of the state are known modulo 2^b, so all that is released is: a function of the unbounded release.
+        released.append(noisy.astype(secret.dtype) * lattice.unit(number))
     return released
 
 
