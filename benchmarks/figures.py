@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import figures_turnstile
 from hushrank.report.picture import joint_privacy_file
 from recorded import load
 
@@ -58,6 +59,7 @@ TITLES = {
     "completion_rank": "Error of private matrix completion against the rank: after Figure 3",
     "captured_variance": "Variance captured by five private components against epsilon, for every mechanism",
     "crossover": "Captured share of a strong direction against its strength r: exponential mechanism and Wishart noise",
+    **figures_turnstile.TITLES,
 }
 
 
@@ -166,6 +168,7 @@ FIGURES = {
     completion_noisy: "completion",
     completion_noiseless: "completion",
     completion_rank: "completion_rank",
+    **figures_turnstile.FIGURES,
 }
 
 

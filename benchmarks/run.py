@@ -19,6 +19,7 @@ NAMES = (
     "bench_movielens",
     "bench_als",
     "bench_personalization",
+    "bench_turnstile",
 )
 
 

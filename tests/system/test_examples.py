@@ -66,6 +66,18 @@ def personalization(shown):
     assert truth == 0.09 < private < 0.3 * alone < alone < everybody
 
 
+def graph_stream(shown):
+    plan, after = shown.split("full: epsilon 1, delta 0, one entry hidden\n")
+    assert "kind='full' takes 32000000 bytes, fits the memory, and is more accurate" in plan and "HOPELESS" not in plan
+    values = re.findall(r"singular values ([\d ]+): six are clear", after)
+    for line in values:
+        found = [int(value) for value in line.split()]
+        assert len(found) == 10 and found[5] > 2 * found[6]
+    exact, full, sketched = re.findall(r"([\d.]+)% of people in their department, (\d+) of the 20 hubs", after)
+    assert exact == ("100.0", "20") and len(values) == 2
+    assert float(full[0]) > 99 and float(sketched[0]) > 95 and int(full[1]) >= 18 and int(sketched[1]) >= 12
+
+
 def what_epsilon_buys(shown):
     lines = re.findall(r"^epsilon = \S+ +([\d.]+) +([\d.]+) +([\d.]+)$", shown, re.MULTILINE)
     pure, gaussian = np.array(lines, float).reshape(2, 4, 3)
@@ -89,6 +101,7 @@ SHOWS = {
         covariance_with_a_ledger,
         recommender,
         personalization,
+        graph_stream,
         what_epsilon_buys,
         own_estimator,
     )

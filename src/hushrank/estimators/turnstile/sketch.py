@@ -43,8 +43,8 @@ class TurnstileSketch(OpenSketch):
         What one factorization costs; delta = 0, for units "entry" and "user", is pure.
     unit : {"entry", "user", "row", "rank1", "frobenius"}, default "entry"
         What neighboring streams differ in: over any stretch of time their updates, as clipped and rounded (`plan` tells
-        the step), sum up to matrices that differ by E, with sum |E_ij| <= bound ("entry"; "user": all entries a user touches), or of Frobenius norm at most `bound` and
-        one row ("row"), of rank one ("rank1") or any ("frobenius").
+        the step), sum up to matrices that differ by E, with sum |E_ij| <= bound ("entry"; "user": all entries a user
+        touches), or of Frobenius norm at most `bound` and one row ("row"), of rank one ("rank1") or any ("frobenius").
     bound : float, default 1.0
         How large a change is hidden.
     clip : float, "auto" or "none", default "auto"
