@@ -67,6 +67,20 @@ def _records_model(**parameters: Any) -> Callable[[], Any]:
     return lambda: hr.PrivateRepresentation(**terms).fit(*records())
 
 
+def updates(shape=(48, 36), n_updates=900):
+    """Rows, columns and deltas of a matrix with a direction that stands out, in multiples of 1/64."""
+    k = np.arange(n_updates)
+    rows, columns = (k * 7 + k // 9) % shape[0], (k * 5 + k // 11) % shape[1]
+    return rows, columns, ((rows % 3 - 1) * (columns % 4 - 1.5) + ((k * 37) % 65 - 32) / 64) / 2
+
+
+def _sketch(**parameters: Any) -> Callable[[], Any]:
+    terms = {"shape": (48, 36), "rank": 3, "epsilon": 4.0, "delta": 1e-6, "random_state": SEED, **parameters}
+    rows, columns, deltas = updates()
+    users = {"users": rows * 7 % 31} if terms.get("unit") == "user" else {}
+    return lambda: hr.TurnstileSketch(**terms).update(rows, columns, deltas, **users).factorize()
+
+
 _PRIVATE_CENTER = {"center": "private", "center_norm": 2.0}
 _EXPONENTIAL = {"mechanism": "exponential", "field": "complex"}
 
@@ -114,6 +128,17 @@ FITS: dict[str, Callable[[], Any]] = {
     "personalization, exponential, labels": lambda: _records_model(
         method=hr.ExponentialSelection(2, 12), delta=0.0, loss="logistic", neighbors="add_remove"
     )(),
+    "stream, entry": _sketch(),
+    "stream, entry, core": _sketch(kind="three_sketch", sketch_sizes=(12, 24), neighbors="replace"),
+    "stream, entry, Hadamard": _sketch(operator="srht", integers="int32"),
+    "stream, entry, Hadamard core": _sketch(kind="figure1", operator="srht", sketch_sizes=(12, 24)),
+    "stream, frobenius": _sketch(unit="frobenius"),
+    "stream, rank1, Gaussian core": _sketch(unit="rank1", kind="three_sketch", sketch_sizes=(12, 24)),
+    "stream, row, signs": _sketch(unit="row", operator="sparse_sign"),
+    "stream, pure": _sketch(delta=0.0, kind="figure3"),
+    "stream, full": _sketch(kind="full", unit="frobenius"),
+    "stream, pan-private": _sketch(pan_private=True),
+    "stream, user": _sketch(unit="user", bound=8.0),
 }
 
 
@@ -160,7 +185,7 @@ def _recording(release, found):
 
 def digest(released: Any) -> str:
     """Of all bits, but for the sign of zero."""
-    if isinstance(released, tuple):
+    if isinstance(released, tuple | list):
         return " ".join(map(digest, released))
     array = np.ascontiguousarray(np.asarray(released) + 0)
     return hashlib.sha256(f"{array.dtype} {array.shape} ".encode() + array.tobytes()).hexdigest()[:24]

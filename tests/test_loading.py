@@ -11,6 +11,7 @@ from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.turnstile.sketch import TurnstileSketch
 from hushrank.exceptions import ModelFileError
 from hushrank.loading import load
 from hushrank.registry import RELEASES
@@ -21,20 +22,39 @@ MADE = [
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex"),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
     PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
+    TurnstileSketch((3, 4), 2, epsilon=1.0, delta=1e-6, unit="frobenius"),
 ]
 ANSWERED = {PrivateRepresentation: (np.ones(3), ["ann", "bob", "ann"])}  # what belongs to the rows, where they have it
 
 
+def learn(model):
+    """What is saved, and the sizes of its plan."""
+    if isinstance(model, TurnstileSketch):
+        return model.update([0, 1], [2, 3], [1.0, 1.0]).factorize(), (10, 3, 4)
+    return model.fit(np.eye(3), *ANSWERED.get(type(model), ())), (10, 3)
+
+
 @pytest.mark.parametrize("model", MADE, ids=lambda model: type(model).__name__)
 def test_load_finds_the_class(model, tmp_path):
-    model.fit(np.eye(3), *ANSWERED.get(type(model), ())).save(tmp_path / "model")
+    learned, sizes = learn(model)
+    learned.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert type(loaded) is type(model) and repr(loaded.privacy_) == repr(model.privacy_)
-    assert loaded.plan((10, 3)) == model.plan((10, 3))
+    assert type(loaded) is type(learned) and repr(loaded.privacy_) == repr(learned.privacy_)
+    assert loaded.plan(sizes) == learned.plan(sizes)
 
 
 def test_every_release_of_the_registry_is_tried():
-    assert {type(model).__name__ for model in MADE} == set(RELEASES), "a new release adds an instance to MADE"
+    saved = {type(model).__name__ for model in MADE} | {"Factorization"}  # what a sketch releases
+    assert saved == set(RELEASES), "a new release adds an instance to MADE"
+
+
+def test_no_file_holds_a_sketch(tmp_path):
+    path = tmp_path / "model"
+    learn(MADE[-1])[0].save(path)
+    content, arrays = read_archive(path)
+    write_archive(path, {**content, "class": "TurnstileSketch"}, arrays)
+    with pytest.raises(ModelFileError, match="a sketch is no model; what `factorize` returns is one"):
+        load(path)
 
 
 def test_unknown_classes_are_refused(tmp_path):

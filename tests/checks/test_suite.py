@@ -8,6 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hushrank.checks.samples import RatingSample, RowSample, UserRecordSample
+from hushrank.checks.sketch_samples import SketchSample, UserSketchSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
@@ -17,6 +18,7 @@ from hushrank.estimators.personalization.options import AlternatingMinimization,
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.turnstile.sketch import TurnstileSketch
 from hushrank.exceptions import ModelFileError
 
 X = np.random.default_rng(1).standard_normal((37, 5))
@@ -24,6 +26,9 @@ PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilo
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+# No value stops a sketch that leaves invalid updates out, and one update is hidden where it is clipped to the bound.
+SKETCH = {"shape": (12, 9), "rank": 2, "epsilon": 1.0, "delta": 1e-6, "on_invalid": "skip"}
+CORE = {"kind": "three_sketch", "sketch_sizes": (6, 8)}
 FEW_CHOICES = {"epsilon": 1.0, "delta": 0.0, "method": ExponentialSelection(rounds=2, candidates=6)}
 
 
@@ -32,6 +37,23 @@ def of_users(X):
     users = np.repeat(np.arange(23), 1 + np.arange(23) % 3)
     X = np.resize(X, (len(users), 4))
     return UserRecordSample(X, X[:, 0] - 0.5 * X[:, 1] * (users % 2), users)
+
+
+def updates(X):
+    """The same numbers as 41 updates of a matrix."""
+    return SketchSample(np.arange(41) * 5 % 12, np.arange(41) * 7 % 9, np.resize(X, 41), np.array(SKETCH["shape"]))
+
+
+def updates_of_users(X):
+    """The same as updates of 23 users."""
+    return UserSketchSample(*updates(X).data, np.arange(41) % 23)
+
+
+def sample_of(estimator, X):
+    """Data of the kind that an estimator learns from."""
+    if isinstance(estimator, TurnstileSketch):
+        return (updates_of_users if estimator._counts_users else updates)(X)
+    return SAMPLES.get(type(estimator), RowSample)(X)
 
 
 # A new estimator adds its lines here, and its kind of data if that is not rows.
@@ -60,17 +82,27 @@ ESTIMATORS = [
     PrivateRepresentation(2, **BUDGET, method=AlternatingMinimization(1), neighbors="add_remove"),
     PrivateRepresentation(1, **FEW_CHOICES),
     PrivateRepresentation(1, **FEW_CHOICES, loss="logistic", neighbors="add_remove"),
+    # Random sketches are refused a ledger, which checks rest on: tests/estimators/turnstile/test_open_sketch.py.
+    TurnstileSketch(**SKETCH),
+    TurnstileSketch(**SKETCH, **CORE, operator="srht", neighbors="replace"),
+    TurnstileSketch(**{**SKETCH, "delta": 0.0}, kind="figure3"),
+    TurnstileSketch(**SKETCH, unit="user"),
+    TurnstileSketch(**SKETCH, unit="user", user_totals="promised", kind="figure1", sketch_sizes=(6, 8)),
+    TurnstileSketch(**SKETCH, unit="frobenius", kind="full", clip=1.0),
+    TurnstileSketch(**SKETCH, pan_private=True),
+    TurnstileSketch(**SKETCH, integers="int32"),
 ]
 
 CASES = [
     pytest.param(check, id=f"{type(estimator).__name__}-{i}-{name}")
     for i, estimator in enumerate(ESTIMATORS)
-    for name, check in conformance_checks(estimator, SAMPLES.get(type(estimator), RowSample)(X))
+    for name, check in conformance_checks(estimator, sample_of(estimator, X))
 ]
 
 
-# A choice has no scale: its law is compared with whole fits in tests/estimators/personalization/test_probe.py.
-@pytest.mark.filterwarnings("ignore:PrivateRepresentation has no _noise_probe")
+# A choice has no scale: its law is compared with whole fits in tests/estimators/personalization/test_probe.py. Laplace
+# noise of sketches is compared with its law in tests/estimators/turnstile/test_open_sketch.py.
+@pytest.mark.filterwarnings("ignore:(PrivateRepresentation|TurnstileSketch) has no _noise_probe")
 @pytest.mark.parametrize("check", CASES)
 def test_estimators_conform(check):
     check()

@@ -43,7 +43,9 @@ class Factors(NamedTuple):
     Vt: FloatArray
 
 
-def decode_two(columns: FloatArray, rows: FloatArray, apply_S: Apply, rank: int, noise: float) -> Factors:
+def decode_two(
+    columns: FloatArray, rows: FloatArray, apply_S: Apply, rank: int, noise: float, row_noise: float | None = None
+) -> Factors:
     """Factorization from two sketches.
 
     Parameters
@@ -56,11 +58,15 @@ def decode_two(columns: FloatArray, rows: FloatArray, apply_S: Apply, rank: int,
         M -> S M; columns of S have norm 1, in expectation.
     rank : int
     noise : float
-        Standard deviation of the noise of both.
+        Standard deviation of the noise of `columns`.
+    row_noise : float, optional
+        That of `rows`, if it is another.
     """
     (m, t), (v, n) = columns.shape, rows.shape
+    row_noise = noise if row_noise is None else row_noise
     rank, exponent = _check_rank(rank, m, n), _exponent(columns, rows)
-    columns, rows, noise = _scale(columns, exponent), _scale(rows, exponent), _scale_noise(noise, exponent)
+    columns, rows = _scale(columns, exponent), _scale(rows, exponent)
+    noise, row_noise = _scale_noise(noise, exponent), _scale_noise(row_noise, exponent)
     with one_blas_thread():
         U, energies = _leading(columns, min(rank, _most_directions(t, v)), noise)
         SU, is_used = _apply(apply_S, U)
@@ -68,8 +74,8 @@ def decode_two(columns: FloatArray, rows: FloatArray, apply_S: Apply, rank: int,
         if not U.shape[1]:
             return _nothing(m, n, rank)
         v = len(SU)
-        prior, rest = _prior(energies, U.shape[1], m, noise, _rest_of(SU, rows, noise))
-        B = left_regression(SU, rows, prior, rest / v, noise) @ rows
+        prior, rest = _prior(energies, U.shape[1], m, noise, _rest_of(SU, rows, row_noise))
+        B = left_regression(SU, rows, prior, rest / v, row_noise) @ rows
         left, s, Vt = scipy.linalg.svd(B, full_matrices=False)
         return _complete(U @ left, s, Vt, rank, exponent)
 

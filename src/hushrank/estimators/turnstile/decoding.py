@@ -23,7 +23,7 @@ def decode(kind: str, released: Sequence[Any], state: SketchState, rank: int, no
         return decode_full(released[0], rank, noise[0])
     columns, rows = released[0], released[1].T
     if kind == "two_sketch":
-        return decode_two(columns, rows, state.apply("rows"), rank, noise[0])
+        return decode_two(columns, rows, state.apply("rows"), rank, *noise)
     if kind == "figure3":
         return decode_figure3(columns, rows, state.apply("rows"), rank)
     left, right = state.apply("core rows"), state.apply("core columns")
