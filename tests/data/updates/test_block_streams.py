@@ -71,7 +71,7 @@ ODD_INDICES += [[0, [1]], pd.Series([0, None]), pd.Series(["0", "z"], dtype=obje
 ODD_INDICES += [np.array([0, 1j]), pl.Series([0.0, 7.25]), np.array([0, None], object)]
 
 
-@pytest.mark.parametrize("indices", ODD_INDICES, ids=repr)
+@pytest.mark.parametrize("indices", ODD_INDICES, ids=lambda value: type(value).__name__)
 def test_one_cell_of_a_later_block_changes_its_own_update_only(indices):
     found = updates_of(stream([GOOD, (indices, [1, 3], [0.5, -1.0]), (GOOD[0], indices, GOOD[2]), GOOD]))
     assert found[2:6] == [(0, 1, 0.5, None), (-1, 3, -1.0, None), (0, 0, 0.5, None), (2, -1, -1.0, None)]
@@ -82,7 +82,7 @@ ODD_DELTAS = [[0.5, "x"], [0.5, None], np.array([0.5, 1j]), [0.5, "7.25 and"], p
 ODD_DELTAS += [pa.array(["0.5", None]), np.array([0.5, None], object), [0.5, [1, 2]]]
 
 
-@pytest.mark.parametrize("deltas", ODD_DELTAS, ids=repr)
+@pytest.mark.parametrize("deltas", ODD_DELTAS, ids=lambda value: type(value).__name__)
 def test_one_delta_of_a_later_block_likewise(deltas):
     found = updates_of(stream([GOOD, (GOOD[0], GOOD[1], deltas), GOOD]))
     assert found[:3] == [*EXPECTED, EXPECTED[0]] and found[4:] == EXPECTED
