@@ -253,7 +253,7 @@ def run() -> list[str]:
         "",
         f"A factorization of the default sketch of a 2000 x 1500 matrix takes {seconds:.2f} s and {peak:.0f} MB.",
         "",
-        "Constants of the decoders were chosen on other draws of the laws of low and cnt, and on small matrices of many",
+        "Constants of the decoders were chosen on other draws of low and cnt, and on small matrices of many",
         "spectra. That delta = 0 takes one sign a column was chosen on KOS and wiki-Vote.",
     ]
 

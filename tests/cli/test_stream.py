@@ -37,7 +37,7 @@ UPDATES = pa.table({"user": USERS, "delta": DELTAS, "column": COLUMNS, "row": RO
 FEW = "--shape 40 30 --rank 2 --epsilon 4 --delta 1e-6 --kind full --quiet"
 HEADER = b"row,column,delta\n"
 BY_HAND = {
-    "--out", "--report", "--no-factorize", "--checkpoint", "--checkpoint-every", "--resume", "--continues",
+    "--out", "--report", "--no-factorize", "--again", "--checkpoint", "--checkpoint-every", "--resume", "--continues",
     "--key-file", "--ledger", "--dataset", "--seed", "--quiet", "--verbose", "--json",
 }  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_only_a_header_is_a_matrix_of_zeros(folder):
     [
         (b"", "X of TurnstileSketch must be a CSV file with a header line"),
         (b"1,2,0.5\n", "X of TurnstileSketch must be a CSV file with a header line of names"),
-        (b"row,column\n1,2\n", "X of TurnstileSketch must be a table with the column 'delta'"),
+        (b"row,column\n1,2\n", "updates of TurnstileSketch must be a table with the columns row, column, delta"),
     ],
 )
 def test_a_stream_without_its_header_is_refused_and_leaves_nothing(folder, given, message):
@@ -135,11 +135,11 @@ def test_a_stream_without_its_header_is_refused_and_leaves_nothing(folder, given
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (b"40,1,1", "rows of INPUT must be updates of rows below 40 and columns below 30"),
-        (b"1,-1,1", "rows of INPUT must be updates of rows below 40 and columns below 30"),
+        (b"40,1,1", "rows of INPUT must be integers from 0 to 39, with cols from 0 to 29"),
+        (b"1,-1,1", "rows of INPUT must be integers from 0 to 39, with cols from 0 to 29"),
         (b"1,1,inf", "deltas of INPUT must be finite"),
         (b"1,1,", "deltas of INPUT must be finite"),
-        (b"1,1", "rows of INPUT must be updates of rows below 40"),  # as a stream that was cut has it
+        (b"1,1", "rows of INPUT must be integers from 0 to 39"),  # as a stream that was cut has it
     ],
 )
 def test_an_update_that_cannot_be_added_is_told_without_numbers(folder, bad, reason):
@@ -304,10 +304,12 @@ def test_collect_day_by_day_and_release(folder):
 def test_each_release_of_one_checkpoint_counts_all(folder):
     line = "--checkpoint state --quiet --json"
     first = found_in(run(f"updates.csv {FEW} {line}"))
-    second = found_in(run(f"updates.csv --resume {line}"))
+    refused = run(f"updates.csv --resume {line}")
+    assert refused.exit_code == 2 and "Nothing new was read since the last release" in refused.output
+    second = found_in(run(f"updates.csv --resume --again {line}"))
     assert (first["release_"], second["release_"]) == (1, 2)
     assert second["privacy_"]["epsilon"] > first["privacy_"]["epsilon"]
-    result = run("updates.csv --resume --checkpoint state --out found --quiet")
+    result = run("updates.csv --resume --again --checkpoint state --out found --quiet")
     assert "release 3 of one sketch: the guarantee is that of all of them together" in result.output
 
 
@@ -447,7 +449,7 @@ def test_exit_codes_and_single_lines(folder):
     few = FEW.replace("--quiet", "")
     for line, code, given, message in [
         (f"updates.csv {few} --json --ledger budget.db --dataset updates", 3, b"", b"budget exceeded"),
-        (f"{few} --json", 2, HEADER + b"99,1,1\n", b"rows of INPUT must be updates of rows below 40"),
+        (f"{few} --json", 2, HEADER + b"99,1,1\n", b"rows of INPUT must be integers from 0 to 39"),
     ]:
         done = in_a_process(folder, line, input=given)
         assert (done.returncode, done.stdout) == (code, b"")

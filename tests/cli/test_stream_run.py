@@ -253,16 +253,16 @@ def test_another_input_is_refused(checkpoint):
     for other in (TEXT.replace(b"\n", b"\r\n"), TEXT[:200], TEXT[:-9] + b"1" + TEXT[-8:]):
         with pytest.raises(click.UsageError, match="INPUT is not the one that the checkpoint was made from"):
             open_stream(stream(other), Keeper(sketch, position, checkpoint), True)
-    with pytest.raises(InvalidParameter, match="X of TurnstileSketch must be a table with the column 'row'"):
+    with pytest.raises(
+        InvalidParameter, match="updates of TurnstileSketch must be a table with the columns row, column, delta"
+    ):
         open_stream(stream(b"a,b\n"), Keeper(sketch, position, checkpoint), False)
     with pytest.raises(click.UsageError, match="is not from a stream"):
         open_stream(stream(TEXT), Keeper(sketch, Position(5, None), checkpoint), True)
     assert checkpoint.path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"), [(200, "rows of INPUT must be updates of rows below 30"), (300, "finite")]
-)
+@pytest.mark.parametrize(("number", "reason"), [(200, "rows of INPUT must be integers from 0 to 29"), (300, "finite")])
 def test_refused_updates_leave_all_batches_before(checkpoint, number, reason):
     text = with_bad_line(number)
     with pytest.raises(Refused) as refusal:

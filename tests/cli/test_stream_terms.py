@@ -13,8 +13,8 @@ from hushrank.exceptions import ModelFileError
 
 NOTHING = {
     "source": "updates.csv", "out": Path("out"), "report": None, "checkpoint": None, "checkpoint_every": None,
-    "resume": False, "continues": False, "key_file": None, "no_factorize": False, "ledger_address": None,
-    "dataset": None, "seed": None, "quiet": False, "verbose": False, "as_json": False,
+    "resume": False, "continues": False, "key_file": None, "no_factorize": False, "again": False,
+    "ledger_address": None, "dataset": None, "seed": None, "quiet": False, "verbose": False, "as_json": False,
 }  # fmt: skip
 STATE = {"checkpoint": Path("state")}
 COLLECTS = {"no_factorize": True, "out": None}

@@ -62,7 +62,10 @@ def test_values_stand_beside_the_noise_floor():
     document = Document(factorization_page(found))
     text, floor = document.text, noise_floor(found)
     assert "2 of 4 stand above the noise" in text and "A matrix of 50 rows and 40 columns" in text
-    assert f"the floor of {floor:.4g}" in text and "component 1 123.5 component 2 60 component 3 noise" in text
+    assert (
+        f"components of the matrix above {floor:.4g} come out clearly" in text
+        and "component 1 123.5 component 2 60 component 3 noise" in text
+    )
     bars = [float(bar["width"]) for bar in document.all("rect", "share")]
     assert bars[0] == pytest.approx(479.0) and bars[1] == pytest.approx(479.0 * 60 / 123.456, abs=0.01)
     assert bars[2:] == [0.0, 0.0]

@@ -63,6 +63,7 @@ RUN_OPTIONS = options(
     _file("--out", "Factorization to write."),
     _file("--report", "HTML page to write about it."),
     click.option("--no-factorize", is_flag=True, help="Only collect, for a later run; nothing is released."),
+    click.option("--again", is_flag=True, help="Release again, though nothing new was read since the last time."),
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--dataset", help="Name of the data set in the ledger."),
     click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
@@ -138,6 +139,8 @@ def open_sketch(terms: Terms, parameters: dict[str, Any], given: list[str]) -> A
         for name, value in {**{name: parameters[name] for name in given}, **seed}.items():
             _take_over(sketch, name, value)
         sketch.ledger = account
+        if sketch.is_charged and account is None and not terms.no_factorize:
+            raise click.UsageError("The checkpoint was charged to a ledger: give --ledger and --dataset again.")
     else:
         for name, value in parameters.items():
             if value is None and TABLE[name].default is ...:
@@ -184,6 +187,8 @@ def run(terms: Terms, sketch: Any, level: int) -> Any:
             stop.check()
             if terms.no_factorize:
                 return None
+            if sketch.n_releases and not keeper.has_news and not terms.again:
+                raise click.UsageError("Nothing new was read since the last release. To pay for another: --again.")
             found = keeper.factorize(stop)
             _write(terms, found)
             return found
@@ -270,13 +275,15 @@ def to_json(found: Any) -> dict[str, Any]:
 
 def describe(found: Any) -> Iterator[Any]:
     """What a factorization is, and its singular values."""
-    from hushrank.report.factorization import noise_floor, stands_out
+    from hushrank.report.factorization import say_floor, stands_out
 
     stands = stands_out(found)
     n_rows, n_columns = found.shape
     above = f"{stands.sum()} of {found.rank} components stand above the noise"
     yield f"private factorization of a {n_rows} x {n_columns} matrix: {above}"
-    yield f"singular values of the matrix below {noise_floor(found):.4g} drown in the noise"
+    yield say_floor(found)
+    if found._clip is not None:
+        yield f"every update counted for at most {found._clip:g}"
     table = Table()
     for name in ("component", "singular value"):
         table.add_column(name, justify="right")

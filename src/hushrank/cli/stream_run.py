@@ -143,7 +143,12 @@ class Keeper:
 
     def __init__(self, sketch: TurnstileSketch, position: Position, checkpoint: Checkpoint | None) -> None:
         self.sketch, self.position, self.checkpoint = sketch, position, checkpoint
-        self._saved, self._n_left_out = position, 0
+        self._begun, self._saved, self._n_left_out = position, position, 0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether this run has added updates."""
+        return self.position.n_updates > self._begun.n_updates
 
     @property
     def terms(self) -> dict[str, Any]:

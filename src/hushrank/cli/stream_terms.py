@@ -25,6 +25,7 @@ class Terms:
     continues: bool
     key_file: Path | None
     no_factorize: bool
+    again: bool
     ledger_address: str | None
     dataset: str | None
     seed: int | None

@@ -28,11 +28,22 @@ _PARTS = {
 
 
 def noise_floor(found: Factorization) -> float:
-    """Singular values of the matrix below this drown in the noise, as the plan says before."""
+    """Components of the matrix above this come out clearly, as the plan says before."""
     n_rows, n_columns = found.shape
     if found.kind == "full":
         return found.noise_ * (math.sqrt(n_rows) + math.sqrt(n_columns))
     return 2.0 * found.noise_ * math.sqrt(max(n_rows, n_columns))
+
+
+def say_floor(found: Factorization) -> str:
+    """What the noise lets through, in words."""
+    floor = noise_floor(found)
+    clear = (
+        f"components of the matrix above {floor:.4g} come out clearly, weaker ones shrunk, those below half of it not"
+    )
+    if found.kind == "full":
+        return clear
+    return f"{clear}; narrow sketches may show some that are not there, which vanish with larger sketch_sizes"
 
 
 def stands_out(found: Factorization) -> NDArray[np.bool_]:
@@ -75,9 +86,8 @@ def _values(found: Factorization) -> list[Markup]:
     values = [(float(value), bool(is_above)) for value, is_above in zip(found.s, stands, strict=True)]
     shown = values[:SHOWN_VALUES]
     listed = ", ".join(f"{value:.4g}" if is_above else "noise" for value, is_above in shown)
-    caption = (
-        f"Singular values, and the floor of {floor:.4g} (the line) below which those of the matrix drown in the noise."
-    )
+    said = say_floor(found)
+    caption = f"Singular values, shrunk by what noise may have added, and the floor (the line): {said}."
     if len(shown) < len(values):
         caption += f" The first {len(shown)} of {len(values)}."
     parts = [figure(_value_chart(shown, floor, listed), caption)]

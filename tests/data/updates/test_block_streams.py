@@ -120,7 +120,7 @@ FORMS = {
     "another shape": (MATRIX.T, "rows of A must be a matrix of shape (3, 4); got 'shape (4, 3)'."),
     "other columns": (
         TABLE.rename_columns(["a", "b", "c", "d"]),
-        "X of A must be a table with the column 'row'; got '4 other columns'.",
+        "updates of A must be a table with the columns row, column, delta; got 'one without row, column, delta'.",
     ),
     "lazy": (
         pl.LazyFrame({"row": [1]}),
@@ -156,7 +156,7 @@ def test_users_are_in_every_block_that_needs_them():
     assert refusal_of([FOUR, GOOD], True) == "users of A must be ids, one for each update; got None."
     message = "rows of A must be updates with users: vectors, a table or a file; a matrix has none; got 'coo'."
     assert refusal_of([FOUR, MATRIX], True) == refusal_of([MATRIX], True) == message
-    without = "X of A must be a table with the column 'user'; got '3 other columns'."
+    without = "updates of A must be a table with the columns row, column, delta, user; got 'one without user'."
     assert refusal_of([FOUR, TABLE.drop_columns(["user"])], True) == without
 
 

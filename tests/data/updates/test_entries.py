@@ -191,9 +191,18 @@ def table_of(**changes):
 
 
 REFUSED = {
-    "no rows": (table_of(row=None), "X of A must be a table with the column 'row'; got '4 other columns'."),
-    "no columns": (table_of(column=None), "X of A must be a table with the column 'column'; got '4 other columns'."),
-    "no users": (table_of(user=None), "X of A must be a table with the column 'user'; got '4 other columns'."),
+    "no rows": (
+        table_of(row=None),
+        "updates of A must be a table with the columns row, column, delta, user; got 'one without row'.",
+    ),
+    "no columns": (
+        table_of(column=None),
+        "updates of A must be a table with the columns row, column, delta, user; got 'one without column'.",
+    ),
+    "no users": (
+        table_of(user=None),
+        "updates of A must be a table with the columns row, column, delta, user; got 'one without user'.",
+    ),
     "both spellings": (
         table_of(col=COLUMNS),
         "X of A must be a table with one of the columns 'column' and 'col'; got 'both'.",

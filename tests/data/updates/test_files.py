@@ -149,7 +149,9 @@ def test_missing_columns_are_refused(tmp_path, kind):
     for missing in ("row", "column", "delta", "user"):
         table = pd.DataFrame(PARTS).drop(columns=missing)
         table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path, index=False)
-        message = f"X of A must be a table with the column '{missing}'; got '3 other columns'."
+        message = (
+            f"updates of A must be a table with the columns row, column, delta, user; got 'one without {missing}'."
+        )
         assert refusal_of(path, True) == message
         if missing == "user":
             assert lists_of(read(path))[0] == PARTS["row"]

@@ -161,9 +161,12 @@ def refusal_of(content, **options):
 
 
 def test_columns_that_are_missing_are_refused_before_a_record_is_read():
-    missing = "X of A must be a table with the column"
-    assert refusal_of(b"row,column,value\n0,0,725\n") == f"{missing} 'delta'; got '3 other columns'."
-    assert refusal_of(b"row,column,delta\n0,0,725\n", needs_users=True) == f"{missing} 'user'; got '3 other columns'."
+    missing = "updates of A must be a table with the columns"
+    assert refusal_of(b"row,column,value\n0,0,725\n") == f"{missing} row, column, delta; got 'one without delta'."
+    assert (
+        refusal_of(b"row,column,delta\n0,0,725\n", needs_users=True)
+        == f"{missing} row, column, delta, user; got 'one without user'."
+    )
     assert refusal_of(b"0,0,725\n1,1,1\n").startswith("X of A must be a CSV file with a header line of names; got")
 
 

@@ -118,7 +118,7 @@ def test_an_invalid_update_refuses_all_of_them(bad, most):
     before = content(intake)
     good = (ROWS.tolist(), COLUMNS.tolist(), DELTAS.tolist())
     mixed = [own + list(more) + own for own, more in zip(good, (rows, columns, deltas), strict=True)]
-    with pytest.raises(InvalidParameter, match=r"nothing was added; got '\d+ (others|that are not)'\.$") as refusal:
+    with pytest.raises(InvalidParameter, match=r"nothing was added; got '\d+ (updates outside|that are not)'\.$") as refusal:
         intake.add_all(updates(*mixed), most)
     assert most < len(mixed[0]) or refusal.value.got == got  # of the first bad batch
     assert "\n" not in str(refusal.value)
@@ -199,7 +199,7 @@ def test_nobody_is_refused_or_left_out(most):
     users = ["ann", "", "  ", None, "bob"]
     source = updates([0, 1, 2, 3, 4], [0] * 5, [0.5] * 5, users)
     strict, loose = make_intake(unit="user"), make_intake(unit="user", skips=True)
-    with pytest.raises(InvalidParameter, match="and users where they are counted; nothing was added; got"):
+    with pytest.raises(InvalidParameter, match="and a user for each; nothing was added; got"):
         strict.add_all(source, most)
     assert content(strict) == content(make_intake(unit="user"))
     loose.add_all(source, most)

@@ -256,6 +256,9 @@ def test_a_release_that_is_refused_or_fails_is_counted_as_far_as_it_went(account
             sketch.factorize()
     assert sketch._held.n_releases == 2  # nothing was drawn
     sketch.ledger = None
+    with pytest.raises(InvalidParameter, match="an account, because releases of this sketch were charged to one"):
+        sketch.factorize()
+    sketch.ledger = account
     found = sketch.factorize()
     assert found.release_ == 3 and found.privacy_.event == sketch._held.plan.lattice.total(3)
 

@@ -204,7 +204,11 @@ def name_columns(names: Sequence[Hashable], needs_users: bool, owner: str) -> li
         raise InvalidParameter(owner, "X", "a table with one of the columns 'column' and 'col'", "both")
     column = "col" if "col" in names else "column"
     chosen = ["row", column, "delta", "user"] if needs_users else ["row", column, "delta"]
-    choose_columns(names, chosen, owner)  # refuses missing and repeated ones
+    missing = [name for name in chosen if name not in names]
+    if missing:
+        requirement = f"a table with the columns {', '.join(chosen)}"
+        raise InvalidParameter(owner, "updates", requirement, f"one without {', '.join(missing)}")
+    choose_columns(names, chosen, owner)  # refuses repeated ones
     return chosen
 
 

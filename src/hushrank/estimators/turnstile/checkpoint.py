@@ -18,7 +18,18 @@ from hushrank.exceptions import CheckpointError
 Arrays = dict[str, np.ndarray]
 
 _CLASS, _FORMAT = "TurnstileSketch", 1
-_FIELDS = {"class", "format", "parameters", "key", "shards", "n_starts", "n_releases", "position", "lattice"}
+_FIELDS = {
+    "class",
+    "format",
+    "parameters",
+    "key",
+    "shards",
+    "n_starts",
+    "n_releases",
+    "position",
+    "lattice",
+    "is_charged",
+}
 _OF_A_PLACE = ("ledger",)
 _IDS, _STARTS, _SPENT = "user ids", "user id starts", "user totals"
 
@@ -32,7 +43,7 @@ def describe_sketch(sketch: TurnstilePlanner, held: Held, position: Any) -> tupl
     content = {
         "class": _CLASS, "format": _FORMAT, "parameters": parameters, "key": held.key.hex(),
         "shards": sorted(held.shards), "n_starts": held.n_starts, "n_releases": held.n_releases, "position": position,
-        "lattice": _lattice_numbers(held),
+        "lattice": _lattice_numbers(held), "is_charged": held.is_charged,
     }  # fmt: skip
     names = (array.name for array in held.plan.layout.arrays)
     arrays: Arrays = dict(zip(names, held.intake.state.arrays, strict=True))
@@ -72,6 +83,7 @@ def restore_held(sketch: TurnstilePlanner, content: Mapping[str, Any], arrays: M
     if held.intake.totals is not None:
         held.intake.totals.load(*_ids_from_arrays(arrays))
     held.shards, held.position = set(content["shards"]), content["position"]
+    held.is_charged = bool(content["is_charged"])
     held.n_starts, held.n_releases = int(content["n_starts"]), int(content["n_releases"])
     return held
 

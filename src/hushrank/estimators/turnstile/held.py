@@ -37,6 +37,8 @@ class Held:
         Streams whose updates are in it: nothing is counted twice.
     n_starts, n_releases : int
         How often noise was put into the state, and released with it.
+    is_charged : bool
+        Whether a ledger paid for any of that: a later release must not be forgotten there.
     position : dict or None
         Where the caller was in the stream when it was saved.
     """
@@ -48,6 +50,7 @@ class Held:
     shards: set[str] = field(default_factory=lambda: {uuid.uuid4().hex})
     n_starts: int = 0
     n_releases: int = 0
+    is_charged: bool = False
     position: dict[str, Any] | None = None
 
     def total(self) -> Event:
@@ -91,6 +94,7 @@ def add_sketch(mine: Held, theirs: Held) -> None:
         mine.shards |= theirs.shards
         mine.n_starts += theirs.n_starts
         mine.n_releases += theirs.n_releases
+        mine.is_charged |= theirs.is_charged
 
 
 def fixed_parameters(sketch: TurnstilePlanner) -> dict[str, Any]:

@@ -191,10 +191,10 @@ class Intake:
             return
         n_rows, n_columns = self._shape
         if n_outside:
-            requirement = f"rows below {n_rows} and columns below {n_columns}, and users where they are counted"
-            raise InvalidParameter(
-                _OWNER, "rows", f"updates of {requirement}; nothing was added", f"{n_outside} others"
-            )
+            inside = f"integers from 0 to {n_rows - 1}, with cols from 0 to {n_columns - 1}"
+            users = " and a user for each" if self.totals is not None else ""
+            got = f"{n_outside} updates outside"
+            raise InvalidParameter(_OWNER, "rows", f"{inside}{users}; nothing was added", got)
         raise InvalidParameter(_OWNER, "deltas", "finite; nothing was added", f"{n_not_finite} that are not")
 
 

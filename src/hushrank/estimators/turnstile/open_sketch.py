@@ -77,7 +77,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
             noise = NoiseSource(None if self.random_state is None else _start_seed(self.random_state))
             budget, planned = self._check_parameters(), (lattice.event,)
             self._charge_and_run(budget, planned, lambda noise: blur_sketch(arrays, lattice, noise), noise)
-            held.n_starts = 1
+            held.n_starts, held.is_charged = 1, self.ledger is not None
         self._held = held
 
     def _release(self, held: Held) -> tuple[dict[str, Any], Guarantee]:
@@ -85,6 +85,9 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
         if self.random_state is not None and held.n_releases:
             requirement = "None where a sketch is released again: the same noise twice would show what changed"
             raise InvalidParameter("TurnstileSketch", "random_state", requirement, self.random_state)
+        if held.is_charged and self.ledger is None:
+            requirement = "an account, because releases of this sketch were charged to one; a checkpoint holds none"
+            raise InvalidParameter("TurnstileSketch", "ledger", requirement, None)
         budget, planned = self._check_parameters(), (held.plan.lattice.event,)
         learned, noise = self._charge_and_run(budget, planned, lambda noise: self._learn(held, noise))
         given = accountant.guarantee(held.total(), budget, numerics="exact", reproducible=noise.reproducible)
@@ -92,6 +95,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
 
     def _learn(self, held: Held, noise: NoiseSource) -> dict[str, Any]:
         held.n_releases += 1  # before anything is drawn: a release that ends half way counts
+        held.is_charged = held.is_charged or self.ledger is not None
         state, deviations = held.intake.state, _deviations(held.plan.lattice, 1 + held.n_starts)
         released = release_sketch(state.arrays, held.plan.lattice, noise)  # the only exit
         factors = decode(self.kind, released, state, self.rank, deviations)

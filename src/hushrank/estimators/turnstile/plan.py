@@ -144,7 +144,7 @@ class TurnstilePlanner(PrivateRelease):
         layout = self._layout()
         needed = layout.n_cells * (4 if self.integers == "int32" else 8) + layout.stored_bytes
         if needed > self.memory:
-            requirement = f"at least {needed} bytes for these sizes; smaller sketch_sizes or int32 take less"
+            requirement = f"at least {needed} bytes for these sizes; {self._less_memory} take less"
             raise InvalidParameter("TurnstileSketch", "memory", requirement, self.memory)
         lattice = self._lattice(budget, layout)
         if self.ledger is not None and lattice.is_random:
@@ -194,6 +194,10 @@ class TurnstilePlanner(PrivateRelease):
         is_promised = self._unit is Unit.USER and not self._counts_users
         is_free = self._unit not in _OF_MATRICES and (self._clip is None or self._clip > self.bound)
         return "; ".join([CHOSEN_BLINDLY] * lattice.is_random + [PROMISED] * is_promised + [SMALL] * is_free)
+
+    @property
+    def _less_memory(self) -> str:
+        return "kind='two_sketch' or int32" if self.kind == "full" else "smaller sketch_sizes or int32"
 
     @property
     def _counts_users(self) -> bool:

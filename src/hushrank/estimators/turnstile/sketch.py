@@ -227,6 +227,16 @@ class TurnstileSketch(OpenSketch):
         """Where the caller was in the stream when the checkpoint was written that this sketch was loaded from."""
         return None if self._held is None else self._held.position
 
+    @property
+    def n_releases(self) -> int:
+        """How often this sketch, or one that was merged into it, was factorized."""
+        return 0 if self._held is None else self._held.n_releases
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether a ledger paid for a release of it; then one must pay for the next."""
+        return self._held is not None and self._held.is_charged
+
     def factorize(self) -> Factorization:
         """Release a private factorization of the matrix as it is now, with fresh noise; each time costs anew.
 

@@ -57,7 +57,7 @@ class SketchPlan:
 
     @property
     def smallest_value(self) -> float:
-        """Singular values below this drown in the noise."""
+        """Singular values of the matrix above this come out clearly; below about half of it they are lost."""
         first, *others = self.layout.arrays
         if not others:
             return self.noise * (math.sqrt(first.shape[0]) + math.sqrt(first.shape[1]))
