@@ -193,7 +193,7 @@ class Intake:
         if n_outside:
             inside = f"integers from 0 to {n_rows - 1}, with cols from 0 to {n_columns - 1}"
             users = " and a user for each" if self.totals is not None else ""
-            got = f"{n_outside} updates outside"
+            got = f"{n_outside} others"
             raise InvalidParameter(_OWNER, "rows", f"{inside}{users}; nothing was added", got)
         raise InvalidParameter(_OWNER, "deltas", "finite; nothing was added", f"{n_not_finite} that are not")
 
