@@ -14,6 +14,7 @@ from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion import user_sums
 from seeded_fits import FITS
 
+SUMMED = [name for name in FITS if not name.startswith("stream")]  # sketches add updates themselves
 COMPLETION = [name for name in FITS if name.startswith("completion")]
 
 
@@ -49,7 +50,7 @@ def seen(monkeypatch):
     return names
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", SUMMED)
 def test_copies_give_the_same_totals(seen, name):
     FITS[name]()
     assert seen
