@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import hushrank
+from hushrank.evaluation.audit import delta_lower_bound
 from hushrank.privacy.events import NonPrivate
 from hushrank.privacy.guarantee import Budget
+from hushrank.privacy.mechanisms.sketch import release_sketch
+from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.sketched import Shift, calibrate_sketch, sketched_delta
 from support import FALSE_ALARM, assert_plausible, count_p_value
 
@@ -74,3 +78,27 @@ def test_noise_outside_the_sketch_is_enough_and_far_less(figure2):
     assert sketched_delta(parts, noise, EPSILON) <= DELTA
     # Entries of Phi Omega / t have deviation 1/t, those of a Gaussian sketch 1/sqrt(t).
     assert figure2.printed_sigma_min(T, EPSILON, DELTA) / T > 200.0 * noise / math.sqrt(T)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"unit": "entry", "operator": "sparse_sign", "per_column": 1},  # count-sketches, as in the attack
+        {"unit": "frobenius", "operator": "sparse_sign", "per_column": 1},
+        {"unit": "frobenius", "operator": "gaussian"},
+    ],
+    ids=["count-sketch, entry", "count-sketch, any change", "Gaussian, any change"],
+)
+def test_the_attack_fails_against_ours(terms):
+    """Rows of our sketches carry noise of their own: none repeats another, with the entry or without it."""
+    shape, trials, repeated = (60, 100), 200, []
+    for updates in ((), (0, 0, 1.0)):
+        times = 0
+        for _ in range(trials):
+            sketch = hushrank.TurnstileSketch(shape, 2, epsilon=EPSILON, delta=DELTA, sketch_sizes=(T, 2 * T), **terms)
+            sketch.update(*([number] for number in updates)) if updates else sketch.new_shard()
+            arrays, lattice = sketch._held.intake.state.arrays, sketch._held.plan.lattice
+            times += first_row_is_repeated(release_sketch(arrays, lattice, NoiseSource())[0])
+        repeated.append(times)
+    assert repeated == [0, 0]
+    assert delta_lower_bound(repeated[0], trials, repeated[1], trials, EPSILON, confidence=1 - FALSE_ALARM) <= DELTA
