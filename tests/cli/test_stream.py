@@ -409,7 +409,7 @@ def test_a_signal_leaves_a_checkpoint_and_a_line_how_to_go_on(folder, monkeypatc
     monkeypatch.setattr(TurnstileSketch, "update_chunk", interrupted)
     result = run(f"updates.csv {FEW} --seed 5 --checkpoint state --checkpoint-every 400 --out found")
     assert result.exit_code == INTERRUPTED and not (folder / "found").exists()
-    assert result.stderr.startswith("hushrank: stopped; state has the updates before that: --resume goes on")
+    assert result.output.startswith("hushrank: stopped; state has the updates before that: --resume goes on")
     assert TurnstileSketch.load("state").position["n_updates"] == sum(calls) == 1200
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "keys"))
@@ -422,7 +422,7 @@ def test_a_signal_leaves_a_checkpoint_and_a_line_how_to_go_on(folder, monkeypatc
 def test_a_signal_without_a_checkpoint_keeps_nothing(folder, monkeypatch, source):
     monkeypatch.setattr(TurnstileSketch, "update_chunk", lambda self, chunk: signal.raise_signal(signal.SIGINT))
     result = run(f"{source} {FEW} --out found")
-    assert result.exit_code == INTERRUPTED and result.stderr == "hushrank: stopped; nothing of INPUT was kept\n"
+    assert result.exit_code == INTERRUPTED and result.output == "hushrank: stopped; nothing of INPUT was kept\n"
 
 
 def test_an_input_that_cannot_be_read_is_one_line(folder, monkeypatch):

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(20261118)
 
 
 def sparse(m, n, density=0.1):
-    return scipy.sparse.random_array((m, n), density=density, rng=RNG, format="csr")
+    return scipy.sparse.csr_array(RNG.random((m, n)) * (RNG.random((m, n)) < density))
 
 
 # The best error
