@@ -20,13 +20,19 @@ from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
 
-RUN_OPTIONS = options(
-    click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
+LEDGER_OPTIONS = options(
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--dataset", help="Name of the data set in the ledger."),
-    click.option("--threads", type=int, help="Threads to use. Default: all cores."),
+)
+SEED_AND_QUIET_OPTIONS = options(
     click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
     click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
+)
+RUN_OPTIONS = options(
+    click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
+    LEDGER_OPTIONS,
+    click.option("--threads", type=int, help="Threads to use. Default: all cores."),
+    SEED_AND_QUIET_OPTIONS,
     click.option(
         "--verbose",
         is_flag=True,

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hushrank.archive.file_lock import sole_run
-from hushrank.cli.fit import show_notes
+from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, show_notes
 from hushrank.cli.main import INTERRUPTED, fail
 from hushrank.cli.options import JSON_OPTION, options, table_options
 from hushrank.cli.stream_terms import Terms
@@ -64,10 +64,8 @@ RUN_OPTIONS = options(
     _file("--report", "HTML page to write about it."),
     click.option("--no-factorize", is_flag=True, help="Only collect, for a later run; nothing is released."),
     click.option("--again", is_flag=True, help="Release again, though nothing new was read since the last time."),
-    click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
-    click.option("--dataset", help="Name of the data set in the ledger."),
-    click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
-    click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
+    LEDGER_OPTIONS,
+    SEED_AND_QUIET_OPTIONS,
     click.option(
         "--verbose",
         is_flag=True,

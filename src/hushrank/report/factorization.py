@@ -1,17 +1,17 @@
 """The page of a private factorization: which components stand above the noise, what they are, and what is promised."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.turnstile.factorization import Factorization
+from hushrank.estimators.turnstile.sketch_plan import smallest_value
 from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
 from hushrank.report.charts import WIDTH, Axis, draw
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, figure, make_page, paragraph, table
-from hushrank.report.personal import guess_bound
+from hushrank.report.personal import guarantee_table
 
 SHOWN_COMPONENTS, SHOWN_VALUES, LEADING = 20, 50, 5
 _AS_PRINTED = ("figure1", "figure3")  # decoders that do not tell components from noise
@@ -30,9 +30,7 @@ _PARTS = {
 def noise_floor(found: Factorization) -> float:
     """Components of the matrix above this come out clearly, as the plan says before."""
     n_rows, n_columns = found.shape
-    if found.kind == "full":
-        return found.noise_ * (math.sqrt(n_rows) + math.sqrt(n_columns))
-    return 2.0 * found.noise_ * math.sqrt(max(n_rows, n_columns))
+    return smallest_value(found.noise_, (n_rows, n_columns), is_full=found.kind == "full")
 
 
 def say_floor(found: Factorization) -> str:
@@ -155,8 +153,6 @@ def _promised(found: Factorization) -> list[Markup]:
     is_replaced = given.neighbors is Neighbors.REPLACE
     instead = "another of this kind had been in its place" if is_replaced else "it had not been there"
     beyond = f", up to delta = {given.delta:g}" if given.delta else ""
-    factor = f"{math.exp(given.epsilon):.3g}" if given.epsilon < 25 else f"e^{given.epsilon:.4g}"
-    guess = f"{math.ceil(1000 * guess_bound(given)) / 10:.1f} %"
     parts = [
         paragraph(
             f"Take {part}, and suppose {instead}. The probability of every possible factorization then changes by at "
@@ -164,11 +160,7 @@ def _promised(found: Factorization) -> list[Markup]:
             "to guess which of the two was the case, equally likely before, is right with a probability of at most "
             "that in the last column. Tossing a coin gives 50 %."
         ),
-        table(
-            f"Neighbors: {given.neighbors} one {given.unit}; arithmetic: {given.numerics}",
-            ("epsilon", "delta", "e^epsilon", "right guess, at most"),
-            [(f"{given.epsilon:.4g}", f"{given.delta:g}", factor, guess)],
-        ),
+        guarantee_table(given),
     ]
     if found.release_ > 1:
         parts.append(paragraph(f"It is release {found.release_} of one sketch: these numbers are for all of them."))

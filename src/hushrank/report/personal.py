@@ -96,6 +96,17 @@ def guess_bound(guarantee: Guarantee) -> float:
     return min(1.0, (factor + guarantee.delta) / (1.0 + factor))
 
 
+def guarantee_table(given: Guarantee) -> Markup:
+    """A guarantee in numbers, for readers who know no epsilon."""
+    factor = f"{math.exp(given.epsilon):.3g}" if given.epsilon < 25 else f"e^{given.epsilon:.4g}"
+    guess = f"{math.ceil(1000 * guess_bound(given)) / 10:.1f} %"
+    return table(
+        f"Neighbors: {given.neighbors} one {given.unit}; arithmetic: {given.numerics}",
+        ("epsilon", "delta", "e^epsilon", "right guess, at most"),
+        [(f"{given.epsilon:.4g}", f"{given.delta:g}", factor, guess)],
+    )
+
+
 def _count(number: int, name: str) -> str:
     return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
 
@@ -180,8 +191,6 @@ def _promised(guarantee: Guarantee) -> list[Markup]:
         else "Take anybody, and add or remove this person with all records."
     )
     beyond = f", up to delta = {guarantee.delta:g}" if guarantee.delta else ""
-    factor = f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 25 else f"e^{guarantee.epsilon:.4g}"
-    guess = f"{math.ceil(1000 * guess_bound(guarantee)) / 10:.1f} %"
     parts = [
         paragraph(
             f"{change} The probability of every possible public model then changes by at most a factor of e^epsilon"
@@ -189,11 +198,7 @@ def _promised(guarantee: Guarantee) -> list[Markup]:
             "histories a person has, equally likely before, is right with a probability of at most that in the last "
             "column. Tossing a coin gives 50 %.",
         ),
-        table(
-            f"Neighbors: {guarantee.neighbors} one {guarantee.unit}; arithmetic: {guarantee.numerics}",
-            ("epsilon", "delta", "e^epsilon", "right guess, at most"),
-            [(f"{guarantee.epsilon:.4g}", f"{guarantee.delta:g}", factor, guess)],
-        ),
+        guarantee_table(guarantee),
     ]
     if guarantee.reproducible:
         parts.append(paragraph("The noise of this model came from a seed: it is for tests, and promises nothing."))

@@ -220,7 +220,7 @@ def test_notes_say_what_is_hopeless_hidden_in_part_or_kept():
     in_part = "an update that is larger than the bound is hidden only in part: clip=bound hides all of it"
     for changes, is_said in (({}, False), ({"clip": 2.0}, True), ({"clip": 0.5}, False), ({"unit": "rank1"}, True)):
         assert (in_part in planner(**changes).plan().notes) == is_said
-    assert "a counter for every user is kept, about 50 bytes each" in planner(unit="user").plan().notes
+    assert "a counter for every user is kept, about 100 bytes each" in planner(unit="user").plan().notes
     assert not any("counter" in note for note in planner(unit="user", user_totals="promised").plan().notes)
 
 

@@ -162,3 +162,22 @@ def test_content_and_load_are_inverse():
     assert spent_by(totals)["Ann"] > 0
     empty, nothing = UserTotals(BOUND).content()
     assert len(empty) == len(nothing) == 0
+
+
+def test_small_batches_of_many_users_are_limited_as_large_ones_are():
+    """Counters are copied as a whole for a batch of many updates, and one by one for a small one."""
+    rng = np.random.default_rng(8)
+    codes, integers = rng.integers(40, size=300), rng.integers(-6, 7, size=300)
+    large, small = UserTotals(20), UserTotals(20)
+    everybody = pa.array([f"u{number}" for number in range(40)], pa.large_string())
+    for totals in (large, small):
+        totals.codes(everybody)
+    allowed = large.limit(codes, integers)
+    large.take(codes, allowed)
+    found = []
+    for start in range(0, 300, 7):
+        part = slice(start, start + 7)
+        found.append(small.limit(codes[part], integers[part]))
+        small.take(codes[part], found[-1])
+    assert np.array_equal(np.concatenate(found), allowed) and np.abs(allowed).sum() < np.abs(integers).sum()
+    assert np.array_equal(small.content()[1], large.content()[1]) and large.content()[1].max() == 20

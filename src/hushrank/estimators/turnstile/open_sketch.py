@@ -27,7 +27,6 @@ from hushrank.privacy.ownership import SingleOwner
 if TYPE_CHECKING:  # it needs scipy.stats, which is slow to import
     from hushrank.privacy.probes import NoiseProbe
 
-
 FloatArray = NDArray[np.float64]
 
 

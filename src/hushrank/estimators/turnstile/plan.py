@@ -287,7 +287,7 @@ class TurnstilePlanner(PrivateRelease):
         if self._clip is None or self._clip > self.bound:
             yield "an update that is larger than the bound is hidden only in part: clip=bound hides all of it"
         if self._counts_users:
-            yield "a counter for every user is kept, about 50 bytes each"
+            yield "a counter for every user is kept, about 100 bytes each"
 
     def _note_on_laplace(self, releases: SketchPlan) -> Iterator[str]:
         """Where magnitudes are bounded, Laplace noise may be smaller than Gaussian noise."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hushrank.bounds.turnstile import predicted_error, smallest_recoverable
 from hushrank.estimators.turnstile.layout import Layout
 from hushrank.privacy.events import Pure
 from hushrank.privacy.mechanisms.sketch import SketchLattice
@@ -59,9 +60,16 @@ class SketchPlan:
     def smallest_value(self) -> float:
         """Singular values of the matrix above this come out clearly; below about half of it they are lost."""
         first, *others = self.layout.arrays
-        if not others:
-            return self.noise * (math.sqrt(first.shape[0]) + math.sqrt(first.shape[1]))
-        return 2.0 * self.noise * math.sqrt(max(first.shape[0], others[0].shape[0]))
+        shape = (first.shape[0], others[0].shape[0]) if others else first.shape
+        return smallest_value(self.noise, shape, is_full=not others)
+
+
+def smallest_value(noise: float, shape: tuple[int, int], *, is_full: bool) -> float:
+    """Singular values above this come out clearly, of a matrix of this shape and with noise of this deviation."""
+    n_rows, n_columns = shape
+    if is_full:  # the edge of the singular values of noise alone
+        return noise * (math.sqrt(n_rows) + math.sqrt(n_columns))
+    return smallest_recoverable(noise, n_rows, n_columns)
 
 
 def notes_on_space(plan: SketchPlan, n_bytes: int) -> Iterator[str]:
@@ -75,9 +83,9 @@ def notes_on_error(plan: SketchPlan, shape: tuple[int, int], n_bytes: int, memor
     """What sketching costs beside the noise, and whether the matrix itself would fit."""
     if len(plan.layout.arrays) == 1:
         return
-    rank, t, v = plan.rank, plan.layout.arrays[0].shape[1], plan.layout.arrays[-1].shape[1]
-    if min(t, v) > rank + 1:
-        factor = math.sqrt(1.0 + rank / (t - rank - 1) + rank / (v - rank - 1))
+    rank, widths = plan.rank, (plan.layout.arrays[0].shape[1], plan.layout.arrays[-1].shape[1])
+    factor = predicted_error(1.0, 0.0, *shape, rank, widths)
+    if math.isfinite(factor):
         yield f"beside the noise, expect about {factor:.3g} times the error of the best matrix of rank {rank}"
     full_bytes = n_bytes * shape[0] * shape[1]
     if full_bytes <= memory:

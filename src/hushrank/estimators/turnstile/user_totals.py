@@ -46,7 +46,11 @@ class UserTotals:
     def limit(self, codes: Integers, integers: Integers) -> Integers:
         """The updates as far as their users' bounds allow; `take` must follow once they are added."""
         allowed = integers.copy()
-        _limit(codes, allowed, self._spent.copy(), self._bound)
+        if len(codes) < len(self._spent):  # a small batch of many users is not to copy them all
+            users, codes = np.unique(codes, return_inverse=True)
+            _limit(codes, allowed, self._spent[users], self._bound)
+        else:
+            _limit(codes, allowed, self._spent.copy(), self._bound)
         return allowed
 
     def take(self, codes: Integers, allowed: Integers) -> None:
@@ -78,7 +82,7 @@ class UserTotals:
 
 @compiled
 def _limit(codes: Integers, integers: Integers, spent: Integers, bound: int) -> None:
-    """Shorten updates in their order; `spent` is a scratch copy."""
+    """Shorten updates in their order; `spent` is a scratch copy, and codes are places in it."""
     for e in range(len(codes)):
         size = min(abs(integers[e]), max(bound - spent[codes[e]], 0))
         spent[codes[e]] += size
