@@ -20,6 +20,12 @@ def test_damage_becomes_one_line_without_content(tmp_path, error):
     assert str(refusal.value) == "X of PCA must be a readable CSV file; got 'x.csv: damaged, or of another kind'."
 
 
+def test_the_parameter_that_a_file_is_for_is_named(tmp_path):
+    with pytest.raises(InvalidParameter, match=r"^y of PCA must be a readable npy file; got 'x.npy: damaged"):
+        with refuse_damaged(tmp_path / "x.npy", "npy", "PCA", "y"):
+            raise ValueError
+
+
 def test_what_is_known_about_an_unreadable_file_is_said(tmp_path):
     with pytest.raises(InvalidParameter, match=r"got 'y: No such file or directory'"):
         with refuse_damaged(tmp_path / "y", "CSV", "PCA"):

@@ -14,10 +14,10 @@ PARQUET_BUFFER_BYTES = 2**16
 
 
 @contextmanager
-def refuse_damaged(path: Path, kind: str, owner: str) -> Iterator[None]:
+def refuse_damaged(path: Path, kind: str, owner: str, name: str = "X") -> Iterator[None]:
     """Turn what a library says about an unreadable file into one line that shows nothing of its content.
 
-    Libraries raise errors of every kind over files that a stranger made.
+    Libraries raise errors of every kind over files that a stranger made. `name` is the parameter that the file is for.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def refuse_damaged(path: Path, kind: str, owner: str) -> Iterator[None]:
         number = getattr(error, "errno", None)
         reason = strerror(number) if isinstance(number, int) else "damaged, or of another kind"
         reason = "too large for the memory" if isinstance(error, MemoryError) else reason
-        raise InvalidParameter(owner, "X", f"a readable {kind} file", f"{path.name}: {reason}") from error
+        raise InvalidParameter(owner, name, f"a readable {kind} file", f"{path.name}: {reason}") from error
 
 
 def parquet_files(folder: Path, owner: str) -> list[Path]:

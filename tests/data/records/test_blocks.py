@@ -54,18 +54,18 @@ NO_ENDS = [
 
 @pytest.mark.parametrize("features", NO_FEATURES, ids=repr)
 def test_features_of_another_form_are_refused(features):
-    message = r"^X of {} must be a {} array of shape \(n, d\) or \(n, d1, d2\) in C order; got '[^\[]*'\.$"
-    with pytest.raises(InvalidParameter, match=message.format("RecordBlock", "float64")):
+    form = r"a float32 or float64 array of shape \(n, d\) or \(n, d1, d2\) in C order"
+    with pytest.raises(InvalidParameter, match=rf"^X of RecordBlock must be {form}; got '[^\[]*'\.$"):
         RecordBlock(features, Y)
-    with pytest.raises(InvalidParameter, match=message.format("UserRecordBlock", "float32 or float64")):
+    with pytest.raises(InvalidParameter, match=rf"^X of UserRecordBlock must be {form}; got '[^\[]*'\.$"):
         UserRecordBlock(ends(0, 3), features, Y)
 
 
-def test_single_precision_is_for_users_only():
+def test_single_precision_is_fine_and_stays_so():
     single = X.astype(np.float32)
-    assert UserRecordBlock(ends(0, 3), single, Y).X is single
-    with pytest.raises(InvalidParameter, match=r"^X of RecordBlock must be a float64 array"):
-        RecordBlock(single, Y)
+    assert UserRecordBlock(ends(0, 3), single, Y).X is single is RecordBlock(single, Y).X
+    with pytest.raises(InvalidParameter, match=r"^y of RecordBlock must be a float64 vector"):
+        RecordBlock(single, Y.astype(np.float32))
 
 
 @pytest.mark.parametrize("answers", NO_ANSWERS, ids=repr)

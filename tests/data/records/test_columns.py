@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hushrank.data.records.columns import Roles, assign_roles
+from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.exceptions import InvalidParameter
 
 NAMES = ["user", "age", "target", "height", "note"]
@@ -42,6 +42,23 @@ def test_beside_a_table_columns_named_as_the_default_are_no_features_unless_aske
     assert assign_roles(NAMES, beside, beside, asked, "A") == Roles(tuple(asked), None, None)
     with pytest.raises(InvalidParameter, match=r"^X of A must be a table with a column; got '0 feature"):
         assign_roles(["user", "target"], beside, beside, None, "A")
+
+
+@pytest.mark.parametrize("name", ["user", "users"])
+def test_where_a_record_is_a_person_users_are_refused_unless_columns_are_chosen(name):
+    names = [name, "age", "target"]
+    message = (
+        "X of A must be records of one person each, the unit that is protected here: choose features, or leave users "
+        f"out; got \"a column '{name}'\"."
+    )
+    for y in (None, "age", [1.0]):
+        with pytest.raises(InvalidParameter) as refusal:
+            assign_roles(names, y, ONE_A_PERSON, None, "A")
+        assert str(refusal.value) == message
+    assert assign_roles(names, None, ONE_A_PERSON, ["age"], "A") == Roles(("age",), "target", None)
+    assert assign_roles(names, None, ONE_A_PERSON, [name, "age"], "A") == Roles((name, "age"), "target", None)
+    assert assign_roles(names, name, ONE_A_PERSON, None, "A") == Roles(("age", "target"), name, None)
+    assert assign_roles(["age", "target"], None, ONE_A_PERSON, None, "A") == Roles(("age",), "target", None)
 
 
 def test_an_index_is_no_feature_unless_it_is_asked_for():

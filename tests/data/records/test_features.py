@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from hushrank.data.records import features
-from hushrank.data.records.features import read_features
+from hushrank.data.records.features import Features, PairFeatures, read_features
 from hushrank.exceptions import InvalidParameter
 
 REAL = ["bool", "int8", "uint64", "float16", "float32", "float64", ">f8"]
@@ -111,6 +111,37 @@ def test_nested_lists_and_no_records():
     assert joined(read_features([[1, 2], [3, 4]], "A"), 9).tolist() == [[1, 2], [3, 4]]
     empty = read_features(np.empty((0, 3)), "A")
     assert len(empty) == 0 and list(empty.blocks()) == []
+
+
+# Pairs.
+
+
+@pytest.mark.parametrize("max_rows", [1, 3, 100])
+def test_pairs_are_joined_some_records_at_a_time(monkeypatch, max_rows):
+    monkeypatch.setattr(features, "MAX_BLOCK_BYTES", 8 * 5 * 4)  # four records of five numbers, or more of fewer
+    first, second = np.arange(14.0).reshape(7, 2), np.arange(21).reshape(7, 3)[::-1]
+    pair = PairFeatures(Features(first), Features(second))
+    assert (len(pair), pair.shape, pair.parts, pair.dtype, pair.columns) == (7, (5,), (2, 3), np.float64, None)
+    assert np.array_equal(joined(pair, min(max_rows, 4)), np.hstack([first, second]))
+    assert max(len(block) for block in pair.blocks(max_rows)) == min(max_rows, 4)
+
+
+def test_pairs_are_as_wide_as_the_wider_part():
+    single, double = np.ones((2, 1), np.float32), np.full((2, 1), 0.1)
+    for parts, dtype in (
+        ((single, single), np.float32),
+        ((single, double), np.float64),
+        ((double, single), np.float64),
+    ):
+        pair = PairFeatures(*map(Features, parts))
+        [block] = pair.blocks(9, pair.dtype)
+        assert pair.dtype == dtype == block.dtype and block.tolist() == [[parts[0][0, 0], parts[1][0, 0]]] * 2
+
+
+def test_pairs_of_tables_have_the_names_of_both():
+    one, other = (read_features(pl.DataFrame({name: [1.0]}), "A") for name in "ab")
+    assert PairFeatures(one, other).columns == ("a", "b") and PairFeatures(one, one).columns == ("a", "a")
+    assert PairFeatures(one, read_features([[1.0]], "A")).columns is None
 
 
 REFUSED = {

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.in_memory import read_in_memory
 from hushrank.exceptions import InvalidParameter
 
@@ -54,6 +55,17 @@ def test_arrays():
     [batch] = origin.batches(9, origin.dtype)
     assert np.shares_memory(batch.X, X) and batch.ids.to_pylist() == ["a", None, "b"] and origin.roles is None
     assert not read_in_memory(X, [1, 2, 3], None, None, "A").has_users
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_records_of_one_person_each_have_no_users(kind):
+    origin = read_in_memory(FRAMES[kind], None, ONE_A_PERSON, ["age"], "A")
+    assert not origin.has_users and all_of(origin) == ([[31], [47], [11]], [0.5, 1.5, 2.5], [])
+    with pytest.raises(
+        InvalidParameter, match=r"^X of A must be records of one person each, .*; got \"a column 'user'"
+    ):
+        read_in_memory(FRAMES[kind], None, ONE_A_PERSON, None, "A")
+    assert not read_in_memory(np.ones((2, 1)), [1, 2], ONE_A_PERSON, None, "A").has_users
 
 
 def test_the_stored_index_of_a_pandas_table_is_no_feature():

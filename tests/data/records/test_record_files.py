@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushrank.data import delimited
+from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.record_files import CsvOrigin, ParquetOrigin, read_record_file
 from hushrank.exceptions import InvalidParameter
 
@@ -81,6 +82,15 @@ def test_chosen_columns_and_records_without_users(tmp_path):
     assert not alone.has_users and parts_of(alone)[0].tolist() == [[1.5, 1]]
     pq.write_table(TABLE.drop(["user"]), tmp_path / "x.parquet")
     assert not read_record_file(tmp_path / "x.parquet", None, None, None, "A").has_users
+
+
+def test_records_of_one_person_each_have_no_users(tmp_path):
+    pq.write_table(TABLE, tmp_path / "x.parquet")
+    (tmp_path / "x.csv").write_text("a,user,b,target\n1.5,x,1,0.5\n")
+    for path in (tmp_path / "x.parquet", tmp_path / "x.csv"):
+        chosen = read_record_file(path, None, ONE_A_PERSON, ["b", "a"], "A")
+        assert not chosen.has_users and parts_of(chosen)[0][0].tolist() == [1, 1.5] and parts_of(chosen)[2] == []
+        assert "one person each" in refusal_of(path, users=ONE_A_PERSON)
 
 
 @pytest.mark.parametrize("chunk", [7, 40, 2**22])

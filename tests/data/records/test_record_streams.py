@@ -6,6 +6,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from hushrank.data.records import record_streams
+from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.record_streams import StreamOrigin
 from hushrank.data.records.sources import UserRecords
 from hushrank.exceptions import InvalidParameter
@@ -215,6 +217,22 @@ def test_empty_blocks_are_nothing():
 def test_users_that_come_up_later_are_no_users():
     origin = origin_of(pl.DataFrame({"a": [1.0], "target": [2.0]}), pl.DataFrame(TABLE))
     assert not origin.has_users and [batch.ids for batch in origin.batches(9, origin.dtype)] == [None, None]
+
+
+def test_records_of_one_person_each_have_no_users_in_any_block(monkeypatch):
+    for first in (pd.DataFrame(TABLE).drop(columns="user"), pd.DataFrame(TABLE)):
+        features = ["a", "b"] if "user" in first else None
+        origin = origin_of(first, pl.DataFrame(TABLE), users=ONE_A_PERSON, features=features)
+        batches = list(origin.batches(9, origin.dtype))
+        assert not origin.has_users and [batch.ids for batch in batches] == [None, None]
+        assert [batch.X.tolist() for batch in batches] == [[[1, 2], [3, 4]]] * 2
+    monkeypatch.delattr(record_streams, "loose_numbers")  # columns of one type are not read cell by cell
+    origin = origin_of(*[pd.DataFrame(TABLE)] * 2, users=ONE_A_PERSON, features=["user", "b"])
+    assert [batch.X.tolist() for batch in origin.batches(9, origin.dtype)] == [[[7, 2], [8, 4]]] * 2
+    assert "one person each" in refusal_of(pd.DataFrame(TABLE), users=ONE_A_PERSON)
+    message = "X of A must be blocks that are tuples (X, y) or tables; got 'a tuple of 3'."
+    assert refusal_of(FIRST, users=ONE_A_PERSON) == message
+    assert origin_of(FIRST[:2], FIRST[:2], users=ONE_A_PERSON).shape == (2,)
 
 
 X, Y, IDS = FIRST

@@ -10,7 +10,7 @@ import pytest
 
 from hushrank.data.records import stores
 from hushrank.data.records.blocks import UserRecordBlock
-from hushrank.data.records.stores import StoreWriter, read_at
+from hushrank.data.records.stores import RecordFiles, StoreWriter, read_at, write_numbers
 
 RNG = np.random.default_rng(0)
 
@@ -75,6 +75,23 @@ def test_files_are_read_into_new_arrays_and_close_with_their_store(tmp_path, ope
     assert open_files() == 0 and list(tmp_path.iterdir()) == [] and first.tobytes() == again.tobytes()
 
 
+def test_records_without_users_are_read_at_any_place(tmp_path, open_files):
+    X, y = RNG.standard_normal((5, 2, 3)).astype(np.float32), RNG.random(5)
+    with (tmp_path / "X").open("w+b") as first, (tmp_path / "y").open("w+b") as second:
+        for part in (slice(0, 2), slice(2, 5)):
+            write_numbers(first, X[part])
+            write_numbers(second, y[part])
+        first.flush()
+        second.flush()
+        records = RecordFiles((first, second), (2, 3), np.dtype(np.float32))
+    for start, stop in ((3, 5), (0, 5), (1, 2), (4, 4)):  # the files above are closed
+        found, answers = records.read(start, stop)
+        assert found.tobytes() == X[start:stop].tobytes() and answers.tobytes() == y[start:stop].tobytes()
+    del records
+    gc.collect()
+    assert open_files() == 0
+
+
 def test_an_error_leaves_no_file_behind(tmp_path, open_files):
     with (
         pytest.raises(ZeroDivisionError),
@@ -122,5 +139,5 @@ def test_reading_moves_no_position_that_others_would_see(tmp_path):
 
 def test_a_file_that_lost_its_end_is_noticed(tmp_path):
     (tmp_path / "x").write_bytes(bytes(20))
-    with (tmp_path / "x").open("rb") as file, pytest.raises(OSError, match="a temporary file is shorter"):
+    with (tmp_path / "x").open("rb") as file, pytest.raises(OSError, match="a file is shorter than what was written"):
         read_at(file.fileno(), 8, np.empty(2), threading.Lock())

@@ -14,7 +14,7 @@ from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
-_FEATURES = "a {} array of shape (n, d) or (n, d1, d2) in C order"
+_FEATURES = "a float32 or float64 array of shape (n, d) or (n, d1, d2) in C order"
 _ANSWERS = "a float64 vector, one number for each record"
 _INDPTR = "an int64 vector that starts with 0, never falls and ends with the number of records"
 
@@ -26,16 +26,16 @@ class RecordBlock:
     Attributes
     ----------
     X : ndarray of shape (n_records, n_features) or (n_records, n_rows, n_columns)
-        Numbers, float64 in C order; any values.
+        Numbers, float32 or float64 in C order; any values.
     y : ndarray of shape (n_records,)
         Answers, float64; any values.
     """
 
-    X: NDArray[np.float64]
+    X: FloatArray
     y: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        _check_records(self.X, self.y, ("float64",), "RecordBlock")
+        _check_records(self.X, self.y, "RecordBlock")
 
     def __len__(self) -> int:
         """Number of records."""
@@ -62,7 +62,7 @@ class UserRecordBlock:
 
     def __post_init__(self) -> None:
         owner, ends = "UserRecordBlock", self.indptr
-        _check_records(self.X, self.y, ("float32", "float64"), owner)
+        _check_records(self.X, self.y, owner)
         agrees = _is_vector(ends, np.int64) and len(ends) > 0 and ends[0] == 0 and ends[-1] == len(self.y)
         if not agrees or not (ends[1:] >= ends[:-1]).all():  # compared, not subtracted: a difference wraps around
             raise InvalidParameter(owner, "indptr", _INDPTR, _form_of(ends))
@@ -72,10 +72,10 @@ class UserRecordBlock:
         return len(self.indptr) - 1
 
 
-def _check_records(X: Any, y: Any, dtypes: tuple[str, ...], owner: str) -> None:
-    is_array = isinstance(X, np.ndarray) and X.dtype in dtypes and X.flags.c_contiguous
+def _check_records(X: Any, y: Any, owner: str) -> None:
+    is_array = isinstance(X, np.ndarray) and X.dtype in ("float32", "float64") and X.flags.c_contiguous
     if not is_array or X.ndim not in (2, 3):
-        raise InvalidParameter(owner, "X", _FEATURES.format(" or ".join(dtypes)), _form_of(X))
+        raise InvalidParameter(owner, "X", _FEATURES, _form_of(X))
     if not _is_vector(y, np.float64) or len(y) != len(X):
         raise InvalidParameter(owner, "y", _ANSWERS, _form_of(y))
 

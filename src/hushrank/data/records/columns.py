@@ -15,8 +15,12 @@ from hushrank.exceptions import InvalidParameter
 
 DEFAULT_ANSWER, DEFAULT_USER = "target", "user"
 
+# Instead of users: every record is a person of its own, and a table that names users is refused.
+ONE_A_PERSON = object()
+
 _ANSWER = f"a vector, or the name of a column of X ({DEFAULT_ANSWER!r} if it is None)"
 _USER = "ids, or the name of another column of X than y"
+_NO_USERS = "records of one person each, the unit that is protected here: choose features, or leave users out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ def assign_roles(
         All of the table; refused if two are equal.
     y, users : str, None or anything else
         Names of columns. None is the column "target", which must then exist, and the column "user", if there is one.
-        Anything else is no name: answers or ids that lie beside the table.
+        Anything else is no name: answers or ids that lie beside the table. With `ONE_A_PERSON` a column "user" or
+        "users" is refused, unless it is the answer or `features` are chosen: the records of a user look protected.
     features : sequence of column names, optional
         All others by default; not "target" where answers, nor "user" where ids lie beside the table.
     owner : str
@@ -79,6 +84,8 @@ def assign_roles(
         raise InvalidParameter(owner, "users", _USER, got)
     if users is None and DEFAULT_USER in names and answer != DEFAULT_USER:
         user = DEFAULT_USER
+    if users is ONE_A_PERSON and features is None:
+        _check_no_users(names, answer, owner)
     taken = [name for name in (answer, user) if name is not None]
     # Answers or ids beside the table: columns that have their names are no features.
     beside = [name for name, given in ((DEFAULT_ANSWER, y), (DEFAULT_USER, users)) if not isinstance(given, str | None)]
@@ -89,6 +96,12 @@ def assign_roles(
         chosen = [name for name in names if name not in (*taken, *beside) and name not in index]
         check_matrix(np.dtype(np.float64), (0, len(chosen)), owner)
     return Roles(tuple(chosen), answer, user)
+
+
+def _check_no_users(names: Sequence[Hashable], answer: str | None, owner: str) -> None:
+    for name in (DEFAULT_USER, f"{DEFAULT_USER}s"):
+        if name in names and name != answer:
+            raise InvalidParameter(owner, "X", _NO_USERS, f"a column {name!r}")
 
 
 def _check_features(features: Any, taken: Sequence[str], parameter: str, owner: str) -> list[Hashable]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.data.frames import COLLECTED, is_lazy, is_table
-from hushrank.data.records.columns import Roles, assign_roles
-from hushrank.data.records.features import Features, read_features
+from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
+from hushrank.data.records.features import Features, PairFeatures, Slices, read_features
 from hushrank.data.records.origins import Batch, Origin
 from hushrank.data.records.user_ids import read_user_ids
 from hushrank.data.vectors import read_vector, to_float64
@@ -22,9 +22,9 @@ class MemoryOrigin(Origin):
 
     Parameters
     ----------
-    features : Features
+    features : Features or PairFeatures
         The numbers X.
-    y : ndarray of shape (n_records,)
+    y : array or stored array of shape (n_records,)
         The answers, of any real dtype.
     ids : Arrow array of n_records ids, optional
         Whose record it is.
@@ -33,9 +33,14 @@ class MemoryOrigin(Origin):
     """
 
     def __init__(
-        self, features: Features, y: NDArray[Any], ids: pa.Array | None = None, roles: Roles | None = None
+        self,
+        features: Features | PairFeatures,
+        y: Slices,
+        ids: pa.Array | None = None,
+        roles: Roles | None = None,
     ) -> None:
         super().__init__(features.shape, features.dtype, ids is not None, len(features), features.columns)
+        self.parts = features.parts
         self._features, self._y, self.ids, self.roles = features, y, ids, roles
 
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
@@ -67,9 +72,7 @@ def read_in_memory(
     """
     roles = None
     if is_table(X):
-        X = _eager(X, owner)
-        names: list[Hashable] = X.column_names if isinstance(X, pa.Table) else list(X.columns)
-        roles = assign_roles(names, y, users, features, owner, index=_index_of(X), parameter=parameter)
+        X, roles = table_roles(X, y, users, features, owner, parameter)
         chosen = read_features(X, owner, list(roles.features))
         y = y if roles.y is None else _column(X, roles.y)
         users = users if roles.users is None else _column(X, roles.users)
@@ -77,22 +80,37 @@ def read_in_memory(
         if features is not None:
             raise InvalidParameter(owner, parameter, "None for data whose columns have no names", features)
         chosen = read_features(X, owner)
-    if y is None:
-        raise InvalidParameter(owner, "y", "a vector, one number for each record", None)
-    answers = read_vector(y, "y", owner)
-    if len(answers) != len(chosen):
-        requirement = f"a vector of {len(chosen)} numbers, one for each record"
-        raise InvalidParameter(owner, "y", requirement, f"{len(answers)} numbers")
-    ids = None if users is None else read_user_ids(users, len(chosen), owner)
+    answers = read_answers(y, len(chosen), owner)
+    ids = None if users is None or users is ONE_A_PERSON else read_user_ids(users, len(chosen), owner)
     return MemoryOrigin(chosen, answers, ids, roles)
 
 
-def _eager(table: Any, owner: str) -> Any:
+def read_answers(y: Any, n_records: int, owner: str) -> NDArray[Any]:
+    """A vector with an answer for each record."""
+    if y is None:
+        raise InvalidParameter(owner, "y", "a vector, one number for each record", None)
+    answers = read_vector(y, "y", owner)
+    check_count(len(answers), n_records, owner)
+    return answers
+
+
+def check_count(n_answers: int, n_records: int, owner: str) -> None:
+    """Refuse answers that are not one for each record."""
+    if n_answers != n_records:
+        requirement = f"a vector of {n_records} numbers, one for each record"
+        raise InvalidParameter(owner, "y", requirement, f"{n_answers} numbers")
+
+
+def table_roles(
+    table: Any, y: Any, users: Any, features: Sequence[Hashable] | None, owner: str, parameter: str = "features"
+) -> tuple[Any, Roles]:
+    """A table that is no record batch, and what its columns are; a lazy one is refused."""
     if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
+        table = pa.Table.from_batches([table])
     if is_lazy(table):
         raise InvalidParameter(owner, "X", COLLECTED, type(table).__name__)
-    return table
+    names: list[Hashable] = table.column_names if isinstance(table, pa.Table) else list(table.columns)
+    return table, assign_roles(names, y, users, features, owner, index=_index_of(table), parameter=parameter)
 
 
 def _index_of(table: Any) -> Sequence[Any]:

@@ -58,6 +58,9 @@ class Origin(ABC):
     """
 
     can_repeat = True
+    fields_stand_alone = True
+    """Whether one number of a record that cannot be read leaves its others as they are."""
+    parts: tuple[int, int] | None = None  # lengths of the two vectors that X of a record consists of, if it does
 
     def __init__(
         self,

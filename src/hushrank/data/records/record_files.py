@@ -16,7 +16,7 @@ from hushrank.data.delimited import DelimitedText, Fields
 from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
 from hushrank.data.frames import choose_fields, exact_dtype, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
-from hushrank.data.records.columns import Roles, assign_roles
+from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.data.records.origins import Batch, Origin, batch_rows
 from hushrank.exceptions import InvalidParameter
 
@@ -65,12 +65,13 @@ class ParquetOrigin(Origin):
 class CsvOrigin(Origin):
     """Records of a CSV file; one that cannot be read is a record without a user, or of numbers that are NaN."""
 
+    fields_stand_alone = False
+
     def __init__(self, path: Path, y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
         self.text = DelimitedText(path, owner)
         names = self.text.names
         self.roles = assign_roles(names, y, users, features, owner, parameter=parameter)
-        if not all(self.roles.features):
-            raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
+        check_named(self.roles.features, owner)
         columns, has_users = self.roles.features, self.roles.users is not None
         super().__init__((len(columns),), np.dtype(np.float64), has_users, None, columns)
 
@@ -99,7 +100,7 @@ def read_record_file(
 ) -> ParquetOrigin | CsvOrigin:
     """Records of a Parquet or CSV file, told by its suffix, or of a folder of Parquet files."""
     for name, given in (("y", y), ("users", users)):
-        if given is not None and not isinstance(given, str):
+        if given is not None and given is not ONE_A_PERSON and not isinstance(given, str):
             raise InvalidParameter(owner, name, "the name of a column beside a path, or None", type(given).__name__)
     path = Path(fspath(path))
     if path.is_dir():
@@ -113,6 +114,12 @@ def read_record_file(
     if suffix == ".csv":
         return CsvOrigin(path, y, users, features, owner, parameter)
     return ParquetOrigin([path], y, users, features, owner, parameter)
+
+
+def check_named(features: Sequence[Hashable], owner: str) -> None:
+    """Refuse columns of a CSV file without a name, such as an index that pandas wrote."""
+    if not all(features):
+        raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
 
 
 def _check_types(schema: pa.Schema, roles: Roles, owner: str) -> str:

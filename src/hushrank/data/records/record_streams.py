@@ -12,7 +12,8 @@ import numpy as np
 
 from hushrank.data.frames import is_table
 from hushrank.data.id_arrays import as_text
-from hushrank.data.records.features import Features
+from hushrank.data.records.columns import ONE_A_PERSON
+from hushrank.data.records.features import Features, PairFeatures
 from hushrank.data.records.in_memory import MemoryOrigin, read_in_memory
 from hushrank.data.records.loose_cells import column_cells, loose_ids, loose_numbers
 from hushrank.data.records.origins import Batch, Origin
@@ -21,6 +22,9 @@ from hushrank.data.vectors import to_dtype
 from hushrank.exceptions import InvalidParameter
 
 _BLOCKS = "blocks that are tuples (X, y, users) or tables"
+_BLOCKS_OF_ONE = "blocks that are tuples (X, y) or tables"
+
+_TOGETHER, _APART = "blocks with a record for each answer and user", "a block of parts that do not belong together"
 
 
 class StreamOrigin(Origin):
@@ -31,7 +35,7 @@ class StreamOrigin(Origin):
     source : iterator or callable
         The blocks, or a function without arguments that returns them anew each time.
     y, users : str or None
-        Names of columns, if blocks are tables.
+        Names of columns, if blocks are tables. With `ONE_A_PERSON` as users, there are none in the blocks either.
     features : sequence of column names, optional
         Columns of X, if blocks are tables.
     owner : str
@@ -47,7 +51,7 @@ class StreamOrigin(Origin):
 
     def __init__(self, source: Any, y: Any, users: Any, features: Sequence[Hashable] | None, owner: str) -> None:
         for name, given in (("y", y), ("users", users)):
-            if given is not None and not isinstance(given, str):
+            if given is not None and given is not ONE_A_PERSON and not isinstance(given, str):
                 requirement = "the name of a column of the blocks, or None"
                 raise InvalidParameter(owner, name, requirement, type(given).__name__)
         self._y, self._users, self._features, self._owner = y, users, features, owner
@@ -58,9 +62,10 @@ class StreamOrigin(Origin):
         head = self._read(first)
         # Not the type of the first block: one person's number in it would decide how those of all others are rounded.
         super().__init__(head.shape, np.dtype(np.float64), head.has_users, None, head.columns)
-        self.can_repeat = self._stream.can_repeat
+        self.parts, self.can_repeat = head.parts, self._stream.can_repeat
         if head.roles is not None:  # later tables have these columns, in any order and with others
-            self._y, self._users, self._features = head.roles.y, head.roles.users, head.roles.features
+            self._y, self._features = head.roles.y, head.roles.features
+            self._users = users if users is ONE_A_PERSON else head.roles.users
 
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         """The blocks, large ones in pieces; ids are texts, whatever they are in a block."""
@@ -69,7 +74,8 @@ class StreamOrigin(Origin):
 
     def _pieces(self, blocks: Iterator[Any], max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         for block in blocks:
-            yield from self._convert(self._check(block), max_rows, dtype)
+            if not _has_nothing(block):  # an empty list has neither types nor columns
+                yield from self._convert(self._check(block), max_rows, dtype)
             del block  # before the next one is made
 
     def _convert(self, records: MemoryOrigin, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
@@ -88,8 +94,9 @@ class StreamOrigin(Origin):
         except InvalidParameter:
             # One cell may have changed the type of a column, and values never raise after the first block.
             records = self._read_loosely(block)
-        if records.shape != self.shape:
-            requirement, got = f"blocks whose records have the shape {self.shape}", f"a block with {records.shape}"
+        if (records.shape, records.parts) != (self.shape, self.parts):
+            requirement = f"blocks whose records have the shape {self.parts or self.shape}"
+            got = f"a block with {records.parts or records.shape}"
             raise InvalidParameter(self._owner, "X", requirement, got)
         return records
 
@@ -97,12 +104,13 @@ class StreamOrigin(Origin):
         """Refuse a first block that is neither a table nor a tuple of arrays."""
         if is_table(block):
             return
-        if not _is_tuple(block, 2) and not (_is_tuple(block, 3) and block[2] is not None):
+        may_have_users = self._users is not ONE_A_PERSON
+        if not _is_tuple(block, 2) and not (may_have_users and _is_tuple(block, 3) and block[2] is not None):
             got = f"a tuple of {len(block)}" if isinstance(block, tuple) else type(block).__name__
-            raise InvalidParameter(self._owner, "X", _BLOCKS, got)
+            raise InvalidParameter(self._owner, "X", _BLOCKS if may_have_users else _BLOCKS_OF_ONE, got)
         features = None if is_table(block[0]) else self._features
         for name, given in (("y", self._y), ("users", self._users), ("features", features)):
-            if given is not None:
+            if given is not None and given is not ONE_A_PERSON:
                 raise InvalidParameter(self._owner, name, "None beside blocks that are tuples", given)
 
     def _parts(self, block: Any) -> tuple[Any, Any, Any]:
@@ -116,16 +124,29 @@ class StreamOrigin(Origin):
     def _read_loosely(self, block: Any) -> MemoryOrigin:
         """Records of a block whose types are not those of the first, cell by cell."""
         (X, y, users), owner = self._parts(block), self._owner
-        numbers = loose_numbers(X, "X", owner, self._features)
+        numbers = self._loose_features(X)
         answers = loose_numbers(column_cells(X, y, owner) if isinstance(y, str) else y, "y", owner)
         ids = None
         if self.has_users:
             ids = loose_ids(column_cells(X, users, owner) if isinstance(users, str) else users, owner)
-        if numbers.ndim < 2 or answers.shape != numbers.shape[:1] or (ids is not None and len(ids) != len(answers)):
-            got = "a block of parts that do not belong together"
-            raise InvalidParameter(owner, "X", "blocks with a record for each answer and user", got)
-        return MemoryOrigin(Features(numbers), answers, ids)
+        if answers.shape != (len(numbers),) or (ids is not None and len(ids) != len(answers)):
+            raise InvalidParameter(owner, "X", _TOGETHER, _APART)
+        return MemoryOrigin(numbers, answers, ids)
+
+    def _loose_features(self, X: Any) -> Features | PairFeatures:
+        numbers = loose_numbers(X, "X", self._owner, self._features)
+        if numbers.ndim < 2:
+            raise InvalidParameter(self._owner, "X", _TOGETHER, _APART)
+        return Features(numbers)
 
 
 def _is_tuple(block: Any, n_parts: int) -> bool:
     return isinstance(block, tuple) and len(block) == n_parts
+
+
+def _has_nothing(block: Any) -> bool:
+    """Whether it is a tuple of empty lists or arrays, or of pairs of them."""
+    if not isinstance(block, tuple):
+        return False
+    parts = [part for one in block for part in (one if isinstance(one, tuple) else (one,))]
+    return all(isinstance(part, list | np.ndarray) and np.shape(part)[:1] == (0,) for part in parts)

@@ -43,13 +43,11 @@ class MemoryStore:
         return self._X[start:stop], self._y[start:stop]
 
 
-class FileStore:
+class RecordFiles:
     """Records in two files, of which it has descriptors of its own; threads may read them at the same time."""
 
-    def __init__(
-        self, indptr: Integers, files: tuple[IO[bytes], IO[bytes]], shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
-        self.indptr, self._shape, self._dtype = indptr, shape, dtype
+    def __init__(self, files: tuple[IO[bytes], IO[bytes]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._shape, self._dtype = shape, dtype
         self._X, self._y = (os.dup(file.fileno()) for file in files)
         self._lock = threading.Lock()
         for descriptor in (self._X, self._y):
@@ -62,6 +60,16 @@ class FileStore:
         read_at(self._X, start * record_bytes, X, self._lock)
         read_at(self._y, start * y.itemsize, y, self._lock)
         return X, y
+
+
+class FileStore(RecordFiles):
+    """Records of users in two files."""
+
+    def __init__(
+        self, indptr: Integers, files: tuple[IO[bytes], IO[bytes]], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        super().__init__(files, shape, dtype)
+        self.indptr = indptr
 
 
 class StoreWriter:
@@ -114,7 +122,7 @@ class StoreWriter:
             self._X[first:stop], self._y[first:stop] = block.X, block.y
             return
         for file, numbers in zip(self._files, (block.X, block.y), strict=True):
-            file.write(numbers.reshape(-1).view(np.uint8).data)
+            write_numbers(file, numbers)
 
     def finish(self) -> GroupedRecords:
         """All users; it outlives this object."""
@@ -123,6 +131,11 @@ class StoreWriter:
         for file in self._files:
             file.flush()
         return FileStore(self._indptr, self._files, self._shape, self._dtype)
+
+
+def write_numbers(file: IO[bytes], numbers: NDArray[Any]) -> None:
+    """Append the bytes of an array in C order to a file."""
+    file.write(numbers.reshape(-1).view(np.uint8).data)
 
 
 def read_at(descriptor: int, place: int, out: NDArray[Any], lock: threading.Lock) -> None:
@@ -138,5 +151,5 @@ def read_at(descriptor: int, place: int, out: NDArray[Any], lock: threading.Lock
             n_read = len(data)
             rest[:n_read] = data
         if n_read == 0:
-            raise OSError("a temporary file is shorter than what was written to it.")
+            raise OSError("a file is shorter than what was written to it.")
         rest, place = rest[n_read:], place + n_read

@@ -1,0 +1,137 @@
+"""New measurements to predict the answers of: all of them at once, in their order, and nobody is left out."""
+
+from collections.abc import Hashable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from hushrank.data.delimited import DelimitedText
+from hushrank.data.files import parquet_files, refuse_damaged
+from hushrank.data.frames import is_table
+from hushrank.data.records.blocks import FloatArray
+from hushrank.data.records.columns import ONE_A_PERSON, assign_roles
+from hushrank.data.records.features import Features, PairFeatures, read_features
+from hushrank.data.records.forms import PART_AXES, check_design, check_shape, record_shape, settle_shape
+from hushrank.data.records.in_memory import table_roles
+from hushrank.data.records.npy_files import NPY_SUFFIX, kind_of_file, read_npy
+from hushrank.data.records.pairs import Names, read_pair
+from hushrank.data.records.record_files import check_named
+from hushrank.data.rows.parquet_rows import ParquetRows
+from hushrank.data.source import Source
+from hushrank.data.streams import is_stream
+from hushrank.data.text_values import to_numbers
+from hushrank.exceptions import InvalidParameter
+
+_NO_ANSWERS = ()  # no name of a column: a column "target" is no part of X, whether it is there or not
+
+
+def read_new_measurements(
+    X: Any,
+    *,
+    design: str,
+    shape: Sequence[int],
+    columns: Sequence[Hashable] | NDArray[Any] | None,
+    owner: str,
+) -> FloatArray:
+    """New measurements without answers, as one array.
+
+    Parameters
+    ----------
+    X : array-like, tuple, table or path
+        As `hushrank.data.records.measurements.read_measurements` takes it, but for streams. A CSV file with a record
+        that cannot be read is refused.
+    design : str
+        "dense", "rank_one" or "entry".
+    shape : pair of int
+        Rows and columns of the matrix that was measured.
+    columns : sequence or array of column names, or None
+        The columns that the model was learned from, chosen from those of a table or file; if it is None, all but
+        "target". An array must have them in this order.
+    owner : str
+        Who asks, for error messages.
+
+    Returns
+    -------
+    X : ndarray
+        In the form of the blocks of `Measurements`, with a row for each record.
+
+    Raises
+    ------
+    InvalidParameter
+        If the data are of another kind, type or shape. The message shows no values.
+
+    Examples
+    --------
+    >>> read_new_measurements(([[1.0]], [[2.0, 3.0]]), design="rank_one", shape=(1, 2), columns=None, owner="example")
+    array([[1., 2., 3.]])
+    """
+    check_design(design, owner)
+    size = check_shape(shape, design, owner)
+    names = columns.tolist() if isinstance(columns, np.ndarray) else columns  # a model keeps them in an array
+    numbers = _read_numbers(X, design, size, names, owner)
+    size = settle_shape(design, size, numbers.shape, numbers.parts, owner)
+    dtype: np.dtype[Any] = np.dtype(np.float64) if design == "entry" else numbers.dtype
+    found, start = np.empty((len(numbers), *numbers.shape), dtype), 0
+    for block in numbers.blocks(dtype=dtype):
+        found[start : start + len(block)] = block
+        start += len(block)
+    return found.reshape(len(found), *record_shape(design, size))
+
+
+def _read_numbers(
+    X: Any, design: str, size: tuple[int, int] | None, columns: Sequence[Hashable] | None, owner: str
+) -> Features | PairFeatures:
+    if isinstance(X, Source) or (is_stream(X) and not is_table(X)):
+        raise InvalidParameter(owner, "X", "an array, a tuple, a table or a path", type(X).__name__)
+    if isinstance(X, tuple) and design in PART_AXES:
+        return read_pair(X, PART_AXES[design], owner, _split(columns, size))[0]
+    is_path = isinstance(X, str | PathLike)
+    if columns is not None and len(set(columns)) < len(columns) and (is_path or is_table(X)):
+        raise InvalidParameter(owner, "X", "a tuple of two tables, as in the fit", "a table")
+    if is_path:
+        return _read_path(Path(fspath(X)), columns, owner)
+    if not is_table(X):
+        return read_features(X, owner)
+    table, roles = table_roles(X, _NO_ANSWERS, ONE_A_PERSON, columns, owner, "columns")
+    return read_features(table, owner, roles.features)
+
+
+def _split(columns: Sequence[Hashable] | None, size: tuple[int, int] | None) -> tuple[Names, Names] | None:
+    """The columns of x and of z."""
+    if columns is None or size is None:
+        return None
+    names = tuple(columns)
+    return names[: size[0]], names[size[0] :]
+
+
+def _read_path(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
+    suffix = kind_of_file(path, owner)
+    if suffix == NPY_SUFFIX:
+        return read_npy(path, owner)
+    if not path.exists():
+        raise InvalidParameter(owner, "X", "an existing file", str(path))
+    return _read_csv(path, columns, owner) if suffix == ".csv" else _read_parquet(path, columns, owner)
+
+
+def _read_csv(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
+    """The records of a CSV file, of which none may be lost; empty lines are passed over."""
+    text = DelimitedText(path, owner)
+    roles = assign_roles(text.names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, parameter="columns")
+    check_named(roles.features, owner)
+    names = [str(name) for name in roles.features]
+    texts = text.read(names)
+    return Features(np.column_stack([to_numbers(texts[name]) for name in names]))
+
+
+def _read_parquet(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
+    paths = parquet_files(path, owner) if path.is_dir() else [path]
+    with refuse_damaged(paths[0], "Parquet", owner):
+        schema = pq.read_schema(paths[0])
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    roles = assign_roles(schema.names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, index=index, parameter="columns")
+    rows = ParquetRows(paths, owner, roles.features)
+    return Features(np.concatenate([np.empty((0, rows.n_features)), *rows.blocks()]))
