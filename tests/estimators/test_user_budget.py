@@ -14,7 +14,15 @@ def test_the_cap_meets_the_budget_and_is_one_step():
     [step] = plan.steps()
     assert step.event == plan.event and isinstance(plan.event, Gaussian)
     assert 0.9999 < epsilon(plan.event, 1e-6) <= 1.0
+    assert step.name == "sums over users, one after another"
     assert step.scales == {"noise multiplier of the whole": plan.event.noise_multiplier}
+
+
+def test_people_are_called_what_they_are():
+    users = plan_shared_budget(Budget(1.0, 1e-6, "add_remove", "record"), "owner")
+    records = SharedBudget(users.event, users.neighbors, people="records")
+    assert records.steps()[0].name == "sums over records, one after another"
+    assert users.people == "users" and users != records
 
 
 def test_a_budget_that_leaves_no_lattice_unit_is_refused():

@@ -41,11 +41,13 @@ class SharedBudget:
 
     event: Gaussian
     neighbors: Neighbors
+    people: str = "users"
 
     def steps(self) -> tuple[Step, ...]:
         """One step: what its shares are spent on depends on released values."""
         scales = {"noise multiplier of the whole": self.event.noise_multiplier}
-        return (Step("sums over users, one after another", "Gaussian noise, adaptive shares", self.event, scales),)
+        name = f"sums over {self.people}, one after another"
+        return (Step(name, "Gaussian noise, adaptive shares", self.event, scales),)
 
 
 def plan_shared_budget(budget: Budget, owner: str) -> SharedBudget:

@@ -9,9 +9,9 @@ import pytest
 from completion_support import cost
 from hushrank.estimators.personalization import altmin
 from hushrank.estimators.personalization.options import AlternatingMinimization
-from hushrank.estimators.personalization.recipe import SearchRecipe, Spending
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import Spending
 from hushrank.estimators.personalization.subspace import Subspace, principal_angles_error
+from hushrank.estimators.searches import Searches, SearchRecipe
 from hushrank.evaluation.synthetic import shared_representation
 from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.events import Gaussian

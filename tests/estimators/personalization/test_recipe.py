@@ -12,9 +12,9 @@ from hushrank.estimators.personalization.recipe import (
     ALTMIN,
     GRADIENT,
     LOCAL,
-    octaves,
     plan_spending,
 )
+from hushrank.estimators.searches import octaves
 from record_support import make_releases
 
 RECIPES = (GRADIENT, GRADIENT.searches, GRADIENT.few_searches, ALTMIN, LOCAL)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hushrank.estimators.personalization.recipe import GRADIENT, plan_spending
-from hushrank.estimators.personalization.searches import Searches
 from hushrank.estimators.personalization.start import clamp_heads, leading_directions, learn_start
 from hushrank.estimators.personalization.subspace import principal_angles_error
+from hushrank.estimators.searches import Searches
 from record_support import make_releases
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.estimators.personalization.recipe import plan_spending
-from hushrank.estimators.personalization.searches import Searches
 from hushrank.estimators.personalization.whitening import inverse_root, learn_whitening
+from hushrank.estimators.searches import Searches
 from record_support import make_releases, make_users
 
 

@@ -19,8 +19,7 @@ from hushrank.estimators.personalization.altmin_kernels import Equations
 from hushrank.estimators.personalization.head_prior import HeadPrior, learn_prior, search_noise
 from hushrank.estimators.personalization.options import AlternatingMinimization
 from hushrank.estimators.personalization.parts import select_part
-from hushrank.estimators.personalization.recipe import ALTMIN, GRADIENT, octaves, plan_spending
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import ALTMIN, GRADIENT, plan_spending
 from hushrank.estimators.personalization.start import clamp_heads, learn_start
 from hushrank.estimators.personalization.subspace import Subspace, orthonormalize
 from hushrank.estimators.personalization.user_sums import (
@@ -30,6 +29,7 @@ from hushrank.estimators.personalization.user_sums import (
     sum_equations,
 )
 from hushrank.estimators.personalization.whitening import learn_whitening
+from hushrank.estimators.searches import Searches, octaves
 from hushrank.linalg.spectral import eigenbasis
 from hushrank.linalg.threads import one_blas_thread
 from hushrank.privacy.adaptive import AdaptiveReleases

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hushrank.estimators.personalization.head_prior import HeadPrior, learn_prior, search_noise
 from hushrank.estimators.personalization.options import GradientSteps
-from hushrank.estimators.personalization.recipe import GRADIENT, octaves, plan_spending
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import GRADIENT, plan_spending
 from hushrank.estimators.personalization.start import clamp_heads, learn_start
 from hushrank.estimators.personalization.subspace import Subspace, turn
 from hushrank.estimators.personalization.user_sums import (
@@ -27,6 +26,7 @@ from hushrank.estimators.personalization.user_sums import (
     sum_gradients,
 )
 from hushrank.estimators.personalization.whitening import learn_whitening
+from hushrank.estimators.searches import Searches, octaves
 from hushrank.linalg.spectral import eigenbasis
 from hushrank.linalg.threads import one_blas_thread
 from hushrank.privacy.adaptive import AdaptiveReleases

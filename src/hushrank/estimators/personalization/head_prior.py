@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.personalization.head_kernels import HeadModel
-from hushrank.estimators.personalization.recipe import GRADIENT, octaves
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import GRADIENT
 from hushrank.estimators.personalization.subspace import Subspace, clamp, orthonormalize, power
 from hushrank.estimators.personalization.user_sums import HeadState, count_noise_levels, sum_gains, sum_heads
+from hushrank.estimators.searches import Searches, octaves
 from hushrank.linalg.threads import one_blas_thread
 from hushrank.privacy.adaptive import AdaptiveReleases
 

@@ -3,36 +3,10 @@
 Shares are fractions of mu^2: those of searches of the whole, all others of what the searches leave. All are public.
 """
 
-import math
 from dataclasses import dataclass
 
+from hushrank.estimators.searches import FEW_SEARCHES, SEARCHES, SearchRecipe
 from hushrank.privacy.adaptive import AdaptiveReleases
-
-Window = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRecipe:
-    """How clip bounds and variances are searched for: by noisy bisection on a grid of equal ratios.
-
-    Tuned on planted data (n = 2000 to 20000, d = 20 to 100). Levels near the middle and precise counts matter: with
-    counts of deviation n / 10, or levels of .75 and more, a search runs off to the end of its window now and then and
-    ruins the fit.
-
-    Attributes
-    ----------
-    deviation : float
-        Of the count in each comparison, as a fraction of the number of people, where the budget allows it.
-    most_share : float
-        Largest share of the whole budget for all searches together.
-    long, short : int
-        Comparisons of a first search, and of one around a value that is known roughly.
-    """
-
-    deviation: float = 1 / 40
-    most_share: float = 0.12
-    long: int = 7
-    short: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +46,8 @@ class GradientRecipe:
         better explained by it than others, which shows where there are few of them and the noise is small.
     """
 
-    searches: SearchRecipe = SearchRecipe()
-    few_searches: SearchRecipe = SearchRecipe(most_share=0.3, long=5, short=3)
+    searches: SearchRecipe = SEARCHES
+    few_searches: SearchRecipe = FEW_SEARCHES
     few_people: float = 150.0
     few_steps: int = 2
     whitening_share: float = 0.08
@@ -125,7 +99,6 @@ class AltminRecipe:
 ALTMIN = AltminRecipe()
 # Orders of magnitude by which x_scale and y_scale may be wrong: searches cover factors of 2^-SCALE to 2^SCALE.
 X_OCTAVES, Y_OCTAVES = 8, 10
-_LEAST_COMPARISON = 1e-9  # share, however many people there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +137,10 @@ def plan_spending(
     steps = min(steps, GRADIENT.few_steps) if has_few else steps
     count = searches.long * (long + steps * long_a_step) + searches.short * (steps * short_a_step + 1)
     whole = releases.spendable(None)
-    precise = max(1.0 / (searches.deviation * people) ** 2, _LEAST_COMPARISON)
-    comparison = min(precise, searches.most_share * whole / count)
+    comparison = searches.comparison_share(people, whole, count)
     check_share = (2.0 / (GRADIENT.check_deviation * people * n_parts)) ** 2
     check_share = min(max(check_share, GRADIENT.check_share), GRADIENT.most_check_share)
     return Spending(steps, searches, comparison, whole - comparison * count, check_share)
-
-
-def octaves(center: float, below: float, above: float) -> Window:
-    """A window from 2^-below to 2^above times a center."""
-    return center * math.exp2(-below), center * math.exp2(above)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.personalization.recipe import GRADIENT, Y_OCTAVES, octaves
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import GRADIENT, Y_OCTAVES
 from hushrank.estimators.personalization.subspace import Subspace, clamp, orthonormalize
 from hushrank.estimators.personalization.user_sums import (
     Products,
@@ -21,6 +20,7 @@ from hushrank.estimators.personalization.user_sums import (
     count_product_norms,
     sum_products,
 )
+from hushrank.estimators.searches import Searches, octaves
 from hushrank.linalg.spectral import eigenbasis, fix_signs
 from hushrank.privacy.adaptive import AdaptiveReleases
 

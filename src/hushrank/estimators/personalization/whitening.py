@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.personalization.recipe import GRADIENT, X_OCTAVES, octaves
-from hushrank.estimators.personalization.searches import Searches
+from hushrank.estimators.personalization.recipe import GRADIENT, X_OCTAVES
 from hushrank.estimators.personalization.user_sums import count_moment_norms, sum_moments
+from hushrank.estimators.searches import Searches, octaves
 from hushrank.linalg.spectral import eigenbasis
 from hushrank.linalg.threads import one_blas_thread
 from hushrank.privacy.adaptive import AdaptiveReleases

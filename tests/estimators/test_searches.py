@@ -1,11 +1,14 @@
 """Searches: grids that their comparisons can tell apart, quantiles of planted numbers, and shares as planned."""
 
+import math
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
 from hushrank.estimators.personalization.recipe import GRADIENT, plan_spending
-from hushrank.estimators.personalization.searches import Searches
 from hushrank.estimators.personalization.user_sums import count_mean_squares
+from hushrank.estimators.searches import FEW_SEARCHES, LEAST_COMPARISON, SEARCHES, Searches, SearchRecipe, octaves
 from hushrank.privacy.accountant import squared_mu
 from record_support import make_releases
 
@@ -68,3 +71,28 @@ def test_a_histogram_that_was_counted_before_is_read_with_the_same_share():
     histogram[5] = 2000
     assert searches.read(histogram, grid, 0.5) == grid[5]
     assert 1.0 - releases.left == pytest.approx(spending.searches.short * spending.comparison, rel=1e-9)
+
+
+@pytest.mark.parametrize("recipe", [SEARCHES, FEW_SEARCHES, SearchRecipe(0.1, 0.5, 3, 2)])
+@pytest.mark.parametrize("people", [1e-3, 1.0, 40.0, 1e4, 1e12])
+@pytest.mark.parametrize(("whole", "count"), [(1.0, 1), (0.98, 90), (0.1, 1000)])
+def test_a_comparison_is_as_precise_as_asked_for_or_as_the_budget_allows(recipe, people, whole, count):
+    share = recipe.comparison_share(people, whole, count)
+    deviation = 1.0 / (people * math.sqrt(share))  # of a count, as a fraction of the people: 1 / mu is its scale
+    assert share * count <= recipe.most_share * whole * (1 + 1e-12)
+    assert deviation <= recipe.deviation * (1 + 1e-12) or share * count == pytest.approx(recipe.most_share * whole)
+    is_least = share == LEAST_COMPARISON
+    assert deviation >= recipe.deviation * (1 - 1e-12) or is_least  # and nothing is spent in vain
+    assert share > 0.0 and (not is_least or people > 1e4)
+
+
+def test_recipes_of_searches_cannot_be_changed():
+    for recipe in (SEARCHES, FEW_SEARCHES):
+        assert 0 < recipe.most_share < 1 and 0 < recipe.short <= recipe.long
+        with pytest.raises(FrozenInstanceError):
+            recipe.long = 9
+    assert FEW_SEARCHES.long <= SEARCHES.long and FEW_SEARCHES.most_share >= SEARCHES.most_share
+
+
+def test_windows_reach_so_many_factors_of_two():
+    assert octaves(3.0, 2, 4) == (0.75, 48.0) and octaves(1.0, 0.5, -0.5) == pytest.approx((2**-0.5, 2**-0.5))
