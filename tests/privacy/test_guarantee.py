@@ -35,7 +35,8 @@ def test_budget_defaults_and_strings():
     assert (budget.neighbors, budget.unit, budget.is_pure) == (Neighbors.REPLACE, Unit.ROW, False)
     assert Budget(0.5).is_pure
     assert Budget(1.0, 0.1, "add_remove", "rank1") == Budget(1.0, 0.1, Neighbors.ADD_REMOVE, Unit.RANK1)
-    assert [str(unit) for unit in Unit] == ["row", "user", "record", "entry", "rank1", "frobenius"]
+    assert Budget(1.0, 1e-6, unit="label").unit is Unit.LABEL is parse_unit("label", "fit")
+    assert [str(unit) for unit in Unit] == ["row", "user", "record", "label", "entry", "rank1", "frobenius"]
 
 
 @pytest.mark.parametrize("reproducible", [False, True])
@@ -84,7 +85,7 @@ def test_a_premise_is_a_short_text(value):
 def test_unknown_relation_and_unit_list_the_choices(value):
     with pytest.raises(InvalidParameter, match=r"^neighbors of fit must be one of 'replace', 'add_remove'"):
         parse_neighbors(value, "fit")
-    choices = r"'row', 'user', 'record', 'entry', 'rank1', 'frobenius'"
+    choices = r"'row', 'user', 'record', 'label', 'entry', 'rank1', 'frobenius'"
     with pytest.raises(InvalidParameter, match=rf"^unit of fit must be one of {choices}; got"):
         parse_unit(value, "fit")
 

@@ -28,6 +28,7 @@ class Unit(StrEnum):
     ROW = "row"
     USER = "user"
     RECORD = "record"
+    LABEL = "label"
     ENTRY = "entry"
     RANK1 = "rank1"
     FROBENIUS = "frobenius"
