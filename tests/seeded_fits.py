@@ -51,6 +51,20 @@ def records(n_users=300, n_features=4):
     return X, X[:, 0] * heads[:, 0] + X[:, 2] * heads[:, 1] + noise, users
 
 
+def measurements(design, n_records=500, shape=(4, 3)):
+    """Measurements of a matrix of rank one in multiples of 1/4, in every design, and answers in multiples of 1/256."""
+    i, left, right = np.arange(n_records)[:, None], np.array([4, -2, 1, 3]) / 4, np.array([2, -4, 3]) / 4
+    if design == "entry":
+        X = np.column_stack([(i[:, 0] * 7 + i[:, 0] // 9) % shape[0], (i[:, 0] * 5 + i[:, 0] // 11) % shape[1]])
+        answers = left[X[:, 0]] * right[X[:, 1]]
+    else:
+        j = np.arange(shape[0] * shape[1] if design == "dense" else sum(shape))
+        X = ((i * i * (j + 3) + 11 * i * (j * j + 1) + j) % 257 - 128) / 64
+        X = X.reshape(n_records, *shape) if design == "dense" else X
+        answers = left @ X @ right if design == "dense" else (X[:, :4] @ left) * (X[:, 4:] @ right)
+    return X, answers + (np.arange(n_records) * 37 % 33 - 16) / 64 + 0.25
+
+
 def _rows_model(name: str, **parameters: Any) -> Callable[[], Any]:
     is_complex = parameters.get("field") == "complex"
     terms = {"row_norm": 1.5, "epsilon": 1.0, "random_state": SEED, **parameters}
@@ -65,6 +79,11 @@ def _ratings_model(**parameters: Any) -> Callable[[], Any]:
 def _records_model(**parameters: Any) -> Callable[[], Any]:
     terms = {"n_components": 2, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, **parameters}
     return lambda: hr.PrivateRepresentation(**terms).fit(*records())
+
+
+def _measurements_model(design: str, **parameters: Any) -> Callable[[], Any]:
+    terms = {"rank": 1, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, "shape": (4, 3), **parameters}
+    return lambda: hr.PrivateTraceRegression(**terms, design=design).fit(*measurements(design))
 
 
 def updates(shape=(48, 36), n_updates=900):
@@ -128,6 +147,17 @@ FITS: dict[str, Callable[[], Any]] = {
     "personalization, exponential, labels": lambda: _records_model(
         method=hr.ExponentialSelection(2, 12), delta=0.0, loss="logistic", neighbors="add_remove"
     )(),
+    "trace, dense": _measurements_model("dense"),
+    "trace, dense, few records": _measurements_model("dense", epsilon=0.1),
+    "trace, dense, add_remove": _measurements_model("dense", neighbors="add_remove", rank=2),
+    "trace, dense, given covariance": _measurements_model(
+        "dense", design_covariance=(np.array([1.0, 2.0, 1.0, 0.5]), np.eye(3)), intercept=0.25
+    ),
+    "trace, dense, labels": _measurements_model("dense", privacy="label"),
+    "trace, rank_one": _measurements_model("rank_one"),
+    "trace, rank_one, labels, add_remove": _measurements_model("rank_one", privacy="label", neighbors="add_remove"),
+    "trace, entry": _measurements_model("entry"),
+    "trace, entry, add_remove": _measurements_model("entry", neighbors="add_remove"),
     "stream, entry": _sketch(),
     "stream, entry, core": _sketch(kind="three_sketch", sketch_sizes=(12, 24), neighbors="replace"),
     "stream, entry, Hadamard": _sketch(operator="srht", integers="int32"),

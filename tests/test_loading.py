@@ -11,6 +11,7 @@ from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.trace.estimator import PrivateTraceRegression
 from hushrank.estimators.turnstile.sketch import TurnstileSketch
 from hushrank.exceptions import ModelFileError
 from hushrank.loading import load
@@ -22,6 +23,7 @@ MADE = [
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex"),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
     PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
+    PrivateTraceRegression(1, epsilon=1.0, delta=1e-6, design="rank_one", shape=(1, 2), privacy="label"),
     TurnstileSketch((3, 4), 2, epsilon=1.0, delta=1e-6, unit="frobenius"),
 ]
 ANSWERED = {PrivateRepresentation: (np.ones(3), ["ann", "bob", "ann"])}  # what belongs to the rows, where they have it
@@ -31,6 +33,8 @@ def learn(model):
     """What is saved, and the sizes of its plan."""
     if isinstance(model, TurnstileSketch):
         return model.update([0, 1], [2, 3], [1.0, 1.0]).factorize(), (10, 3, 4)
+    if isinstance(model, PrivateTraceRegression):
+        return model.fit(np.eye(3), np.ones(3)), (10, 1, 2)
     return model.fit(np.eye(3), *ANSWERED.get(type(model), ())), (10, 3)
 
 

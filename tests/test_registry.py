@@ -19,6 +19,10 @@ PLANNED = {
     "PrivateLowRank": ({"rank": 2, "mechanism": "exponential", **SECOND_MOMENT}, (1000, 6)),
     "PrivateCompletion": ({"rank": 2, "epsilon": 1.0, "delta": 1e-6, "rating_range": (1, 5), "items": 40}, (500, 40)),
     "PrivateRepresentation": ({"n_components": 2, "epsilon": 1.0, "delta": 1e-6, "loss": "logistic"}, (500, 40)),
+    "PrivateTraceRegression": (
+        {"rank": 2, "epsilon": 1.0, "delta": 1e-6, "design": "entry", "shape": (9, 7), "privacy": "label"},
+        (500, 9, 7),
+    ),
     "TurnstileSketch": ({**SKETCH, "pan_private": True}, (10**5, 500, 40)),
     "Factorization": ({**SKETCH, "unit": "row"}, (10**5, 500, 40)),
 }

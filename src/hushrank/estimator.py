@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
@@ -25,7 +25,7 @@ from hushrank.privacy.noise.source import NoiseSource
 
 __all__ = [
     "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
-    "TransformerMixin", "clone",
+    "RegressorMixin", "TransformerMixin", "clone",
 ]  # fmt: skip
 
 Total = Callable[..., Any]

@@ -32,6 +32,7 @@ class Entry(NamedTuple):
 
 _SECOND_MOMENT, _COMPLETION = "hushrank.estimators.second_moment", "hushrank.estimators.completion"
 _PERSONALIZATION, _TURNSTILE = "hushrank.estimators.personalization", "hushrank.estimators.turnstile"
+_TRACE = "hushrank.estimators.trace"
 
 PUBLIC: dict[str, Entry] = {
     "PrivatePCA": Entry(
@@ -53,6 +54,10 @@ PUBLIC: dict[str, Entry] = {
     "PrivateRepresentation": Entry(
         f"{_PERSONALIZATION}.estimator", f"{_PERSONALIZATION}.plan:RepresentationPlanner", "personalize",
         "Private representation that users share, from their records.",
+    ),
+    "PrivateTraceRegression": Entry(
+        f"{_TRACE}.estimator", f"{_TRACE}.plan:TracePlanner", "trace",
+        "Private matrix of low rank from answers to measurements of it.",
     ),
     "TurnstileSketch": Entry(
         f"{_TURNSTILE}.sketch", f"{_TURNSTILE}.plan:TurnstilePlanner", "stream",

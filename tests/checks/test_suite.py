@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from hushrank.checks.measurement_samples import AnswerSample, MeasurementSample
 from hushrank.checks.samples import RatingSample, RowSample, UserRecordSample
 from hushrank.checks.sketch_samples import SketchSample, UserSketchSample
 from hushrank.checks.suite import CHECKS, conformance_checks
+from hushrank.data.records.measurements import read_measurements
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
@@ -18,6 +20,7 @@ from hushrank.estimators.personalization.options import AlternatingMinimization,
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.trace.estimator import PrivateTraceRegression
 from hushrank.estimators.turnstile.sketch import TurnstileSketch
 from hushrank.exceptions import ModelFileError
 
@@ -39,6 +42,16 @@ def of_users(X):
     return UserRecordSample(X, X[:, 0] - 0.5 * X[:, 1] * (users % 2), users)
 
 
+def measurements(X, estimator):
+    """The same numbers as 29 measurements of a matrix of 4 rows and 3 columns, with an answer each."""
+    width = {"dense": (4, 3), "rank_one": (7,), "entry": (2,)}[estimator.design]
+    numbers = np.resize(X, (29, *width))
+    if estimator.design == "entry":
+        numbers = np.column_stack([np.arange(29) * 5 % 4, np.arange(29) * 7 % 3])
+    kind = AnswerSample if estimator.privacy == "label" else MeasurementSample
+    return kind(numbers, np.resize(X[::-1], 29), (4, 3), is_entry=estimator.design == "entry")
+
+
 def updates(X):
     """The same numbers as 41 updates of a matrix."""
     return SketchSample(np.arange(41) * 5 % 12, np.arange(41) * 7 % 9, np.resize(X, 41), np.array(SKETCH["shape"]))
@@ -53,6 +66,8 @@ def sample_of(estimator, X):
     """Data of the kind that an estimator learns from."""
     if isinstance(estimator, TurnstileSketch):
         return (updates_of_users if estimator._counts_users else updates)(X)
+    if isinstance(estimator, PrivateTraceRegression):
+        return measurements(X, estimator)
     return SAMPLES.get(type(estimator), RowSample)(X)
 
 
@@ -82,6 +97,10 @@ ESTIMATORS = [
     PrivateRepresentation(2, **BUDGET, method=AlternatingMinimization(1), neighbors="add_remove"),
     PrivateRepresentation(1, **FEW_CHOICES),
     PrivateRepresentation(1, **FEW_CHOICES, loss="logistic", neighbors="add_remove"),
+    PrivateTraceRegression(2, **BUDGET),
+    PrivateTraceRegression(1, **BUDGET, design="rank_one", shape=(4, 3), neighbors="add_remove"),
+    PrivateTraceRegression(1, **BUDGET, design="entry", shape=(4, 3), intercept=0.5),
+    PrivateTraceRegression(2, **BUDGET, privacy="label", neighbors="add_remove"),
     # Random sketches are refused a ledger, which checks rest on: tests/estimators/turnstile/test_open_sketch.py.
     TurnstileSketch(**SKETCH),
     TurnstileSketch(**SKETCH, **CORE, operator="srht", neighbors="replace"),
@@ -118,6 +137,13 @@ EXPECTED_OF_RECORDS = {
     **dict.fromkeys(("check_estimator_sparse_tag", "check_estimator_sparse_array"), NOT_SPARSE),
     "check_estimator_sparse_matrix": NOT_SPARSE,
 }
+EXPECTED_OF_MEASUREMENTS = {
+    **EXPECTED_OF_RECORDS,
+    "check_n_features_in_after_fitting": "another number of columns is refused, in other words than scikit-learn's",
+    "check_requires_y_none": "records without answers are refused, in other words than scikit-learn's",
+    "check_supervised_y_2d": "answers are a vector: a column of them is refused",
+    "check_supervised_y_no_nan": "no value raises, and an answer that is not finite counts as nothing",
+}
 
 
 class OneRecordEach(PrivateRepresentation):
@@ -127,6 +153,18 @@ class OneRecordEach(PrivateRepresentation):
         return super().fit(X, y, None if y is None else np.arange(len(np.asarray(y))))
 
 
+class OneRowEach(PrivateTraceRegression):
+    """Scikit-learn's checks know no matrices: every measurement has one row."""
+
+    def _read(self, X, y):
+        numbers = np.asarray(X)
+        shape = (1, numbers.shape[1]) if numbers.ndim == 2 else None
+        return read_measurements(X, y, design=self.design, shape=shape, owner=type(self).__name__)
+
+
+EXPECTED = {OneRecordEach: EXPECTED_OF_RECORDS, OneRowEach: EXPECTED_OF_MEASUREMENTS}
+
+
 @parametrize_with_checks(
     [
         PrivatePCA(1, **PURE),
@@ -134,8 +172,9 @@ class OneRecordEach(PrivateRepresentation):
         PrivateLowRank(1, **PURE),
         PrivatePCA(1, **PURE, mechanism="exponential"),
         OneRecordEach(1, **BUDGET, method=GradientSteps(1)),
+        OneRowEach(1, **BUDGET),
     ],
-    expected_failed_checks=lambda one: EXPECTED_OF_RECORDS if isinstance(one, OneRecordEach) else EXPECTED_FAILURES,
+    expected_failed_checks=lambda one: EXPECTED.get(type(one), EXPECTED_FAILURES),
 )
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)

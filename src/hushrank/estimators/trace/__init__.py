@@ -1,0 +1,1 @@
+"""Private low-rank trace regression."""
