@@ -14,6 +14,7 @@ import hushrank
 from hushrank.cli import fit, pca
 from hushrank.cli.fit import to_json
 from hushrank.cli.main import load
+from hushrank.data.records import measurements
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError, ModelFileError
 from hushrank.privacy.ledger import Ledger
@@ -97,6 +98,19 @@ def test_the_ledger_is_charged(folder):
         assert (folder / "model").read_bytes() == before
 
 
+def test_an_option_that_may_be_a_path_is_kept_as_the_data_are(folder):
+    read = []
+    data = fit.Data("ROWS", lambda _model, _source, weights: read.append(weights), fit.options(), beside=("weights",))
+    (folder / "weights.csv").write_text("kept")
+    run_terms = {"ledger_address": None, "dataset": None, "threads": 1, "seed": 1, "quiet": True, "verbose": False}
+    terms = {**run_terms, "as_json": False, "n_components": 1, "row_norm": 1.0, "epsilon": 1.0}
+    for out, message in (("./weights.csv", "would overwrite the data"), (None, "Say where the result goes")):
+        place = None if out is None else folder / out
+        with pytest.raises(click.UsageError, match=message):
+            fit.learn("PrivatePCA", data, source="rows.csv", weights="weights.csv", out=place, **terms)
+    assert read == [] and (folder / "weights.csv").read_text() == "kept"
+
+
 def test_names_of_columns_are_printed_as_they_are(folder):
     pd.DataFrame(X, columns=["b[/x]", "[red]a", "c"]).to_csv("odd.csv", index=False)
     result = run("odd.csv --components 3 --row-norm 2 --epsilon 1000 --out model[y] --quiet")
@@ -138,8 +152,13 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
 
 
 RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
-CHOOSING = {"INPUT": {"--columns"}, "RATINGS": set(), "RECORDS": {"--user", "--target", "--features"}}
-SOURCES = {"INPUT": "rows.csv", "RATINGS": "rows.csv", "RECORDS": "records.csv"}
+CHOOSING = {
+    "INPUT": {"--columns"},
+    "RATINGS": set(),
+    "RECORDS": {"--user", "--target", "--features"},
+    "MEASUREMENTS": {"--target", "--x", "--z", "--row", "--column", "--features"},
+}
+SOURCES = {"INPUT": "rows.csv", "RATINGS": "rows.csv", "RECORDS": "records.csv", "MEASUREMENTS": "rows.csv"}
 
 
 def kind_of(command):
@@ -167,6 +186,7 @@ def test_every_parameter_reaches_the_estimator(line, name, folder, monkeypatch):
         raise Reached(self.get_params(deep=False))
 
     monkeypatch.setattr(find(name), "fit", stop)
+    monkeypatch.setattr(measurements, "read_measurements", lambda *_, **__: None)  # one file cannot fit every design
     table, command = find(name).parameter_table(), load(line)
     pd.DataFrame(X, columns=["user", "a", "target"]).to_csv("records.csv", index=False)
     needed = [SOURCES[kind_of(command)], *required_words(table), "--json"]

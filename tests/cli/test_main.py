@@ -25,7 +25,7 @@ def test_help_lists_every_command_and_the_exit_codes():
         assert f"{name} {text}" in shown
     places = [shown.index(f"{name} {text}") for name, text in SUMMARIES.items()]
     assert places == sorted(places) and set(COMMANDS) < set(SUMMARIES)
-    assert "Exit codes" in shown
+    assert "Exit codes" in shown and "hushrank trace --help a matrix behind answers" in shown
 
 
 def test_version():
@@ -99,7 +99,11 @@ PLANS = [
     "plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6",
     "plan personalize --users 20000 --columns 50 --components 2 --epsilon 1 --delta 1e-6",
     "plan personalize --users 20000 --columns 50 --components 2 --method exponential --epsilon 1 --delta 0",
+    "plan trace --records 20000 --shape 20 20 --rank 2 --epsilon 1 --delta 1e-5",
+    "plan trace --records 500 --shape 20 20 --rank 2 --design entry --privacy label --epsilon 1 --delta 1e-5",
     "plan stream --updates 100000 --shape 1000 800 --rank 5 --epsilon 1 --delta 1e-6",
+    "plan trace --records 20000 --shape 20 20 --rank 2 --epsilon 1 --delta 1e-5",
+    "plan trace --records 20000 --shape 50 30 --design entry --privacy label --rank 2 --epsilon 1 --delta 1e-5",
     "plan stream --updates 10000 --shape 1000 800 --rank 5 --unit frobenius --epsilon 1 --delta 1e-6",
 ]
 

@@ -14,6 +14,7 @@ from hushrank.cli.options import (
     options,
     parameter_options,
     size_options,
+    split_names,
     table_options,
 )
 from hushrank.exceptions import InvalidParameter
@@ -157,3 +158,7 @@ def test_items_are_a_count_or_a_file(tmp_path):
 def test_help_lists_options_in_their_order():
     shown = made_by(options(click.option("--first"), click.option("--second")))
     assert [option.name for option in shown.params] == ["first", "second"]
+
+
+def test_names_are_separated_by_commas():
+    assert split_names(" a,b c ,d") == ["a", "b c", "d"] and split_names(None) is None

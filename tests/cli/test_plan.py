@@ -12,6 +12,7 @@ from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.trace.estimator import PrivateTraceRegression
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import plan_counts, plan_gram, plan_quantile, plan_vector
@@ -84,6 +85,27 @@ CASES = [
         "personalize --users 900 --columns 5 --components 1 --method exponential --loss logistic --epsilon 2 --delta 0",
         PrivateRepresentation(1, epsilon=2.0, delta=0.0, method="exponential", loss="logistic").plan((900, 5)),
     ),
+    (
+        "trace --records 20000 --shape 20 20 --rank 2 --epsilon 1 --delta 1e-5",
+        PrivateTraceRegression(2, epsilon=1.0, delta=1e-5).plan((20000, 20, 20)),
+    ),
+    (
+        "trace --records 500 --shape 20 10 --rank 3 --design entry --privacy label --design-covariance identity "
+        "--intercept 4 --signal-to-noise 500 --epsilon 2 --delta 1e-5 --neighbors add_remove --n-max 1000",
+        PrivateTraceRegression(
+            3,
+            epsilon=2.0,
+            delta=1e-5,
+            design="entry",
+            shape=(20, 10),
+            privacy="label",
+            design_covariance="identity",
+            intercept=4.0,
+            signal_to_noise=500.0,
+            neighbors="add_remove",
+            n_max=1000,
+        ).plan(n_samples=500),
+    ),
 ]
 
 
@@ -109,13 +131,34 @@ def test_a_catalogue_may_be_a_file(tmp_path):
     assert CliRunner().invoke(command, line.split()).output == f"{plan}\n"
 
 
-def test_a_budget_that_is_too_small_is_said_before_it_is_spent():
-    line = "personalize --users 300 --columns 50 --components 3 --epsilon 1 --delta 1e-6"
+@pytest.mark.parametrize(
+    ("line", "words", "enough"),
+    [
+        (
+            "personalize --users 300 --columns 50 --components 3 --epsilon 1 --delta 1e-6",
+            "too few users for this budget",
+            "personalize --users 20000 --columns 50 --components 2 --epsilon 1 --delta 1e-6",
+        ),
+        (
+            "trace --records 200 --shape 20 20 --rank 2 --epsilon 1 --delta 1e-5",
+            "too few records for this budget",
+            "trace --records 20000 --shape 20 20 --rank 2 --epsilon 1 --delta 1e-5",
+        ),
+    ],
+)
+def test_a_budget_that_is_too_small_is_said_before_it_is_spent(line, words, enough):
     shown = CliRunner().invoke(command, line.split()).output
-    assert "note " in shown and "too few users for this budget" in shown
+    assert "note " in shown and words in shown
     (note,) = json.loads(CliRunner().invoke(command, [*line.split(), "--json"]).output)["notes"]
     assert note in shown
-    assert "note " not in CliRunner().invoke(command, CASES[-3][0].split()).output
+    assert "note " not in CliRunner().invoke(command, enough.split()).output
+
+
+def test_a_plan_for_labels_says_what_is_not_hidden():
+    line = "trace --records 20000 --shape 20 20 --rank 2 --privacy label --epsilon 1 --delta 1e-5"
+    shown = CliRunner().invoke(command, line.split()).output
+    assert "replace one label" in shown
+    assert "answers alone are hidden: who is in the data, and what was measured, is taken for public" in shown
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from hushrank.archive.container import check_writable
-from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Decorator, options, parameter_options
+from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Decorator, options, parameter_options, split_names
 from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
@@ -55,11 +55,14 @@ class Data:
         (model, path, values of `options` by name) -> what the `fit` of the model takes.
     options : decorator
         Options that choose a part of the data.
+    beside : tuple of str
+        Names of those options that may be paths of data as well.
     """
 
     argument: str
     read: Callable[..., Any]
     options: Decorator
+    beside: tuple[str, ...] = ()
 
 
 def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
@@ -72,8 +75,8 @@ def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
 def _read_records(model: Any, source: str, user: str, target: str, features: str | None) -> Any:
     from hushrank.data.records.reading import read_records  # needs numba, and --help does not
 
-    names = None if features is None else [name.strip() for name in features.split(",")]
-    return read_records(source, target, user, owner=type(model).__name__, features=names, needs_users=True)
+    names, owner = split_names(features), type(model).__name__
+    return read_records(source, target, user, owner=owner, features=names, needs_users=True)
 
 
 ROLE_OPTIONS = options(
@@ -133,7 +136,7 @@ def learn(
 
     `others` are the parameters of the estimator and the options of the data.
     """
-    _check_output(out, as_json, source, ledger_address)
+    _check_output(out, as_json, [source, ledger_address, *(others[option] for option in data.beside)])
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     level = show_notes(quiet, verbose)
@@ -148,13 +151,13 @@ def learn(
     return model
 
 
-def _check_output(out: Path | None, as_json: bool, source: str, ledger_address: str | None) -> None:
+def _check_output(out: Path | None, as_json: bool, places: Iterable[str | None]) -> None:
     """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
     if out is None:
         if not as_json:
             raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
         return
-    kept = [Path(place) for place in (source, ledger_address) if place]
+    kept = [Path(place) for place in places if place]
     check_place("--out", out, kept, "the data or the ledger, or lie among the data")
 
 

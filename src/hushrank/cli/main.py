@@ -17,7 +17,7 @@ SUMMARIES = {
     "inspect": "Look at a table before a fit. The numbers are not private.",
     **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
-    "predict": "Predict with a private representation, from a person's own records.",
+    "predict": "Predict with a model of personalize or trace.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }
 """What --help says about each command, in its order."""
@@ -49,6 +49,7 @@ def cli() -> None:
       hushrank plan complete --help   what it would cost on your ratings, without reading them
       hushrank complete --help        a private recommender from your ratings
       hushrank personalize --help     what your users have in common, for predictions to each of them
+      hushrank trace --help           a matrix behind answers that depend on pairs of two things
       hushrank pca --help             private principal components of your table
       hushrank stream --help          private factors of a matrix that is known by its updates alone
 

@@ -144,9 +144,10 @@ UNIT_OPTION = click.option(
 )
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 COLUMNS_OPTION = click.option(
-    "--columns", callback=lambda _ctx, _param, names: _split(names), help="Columns to use, separated by commas."
+    "--columns", callback=lambda _ctx, _param, names: split_names(names), help="Columns to use, separated by commas."
 )
 
 
-def _split(names: str | None) -> list[str] | None:
+def split_names(names: str | None) -> list[str] | None:
+    """Names that were separated by commas; None stays None."""
     return None if names is None else [name.strip() for name in names.split(",")]

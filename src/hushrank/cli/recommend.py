@@ -9,10 +9,10 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from hushrank.cli.options import JSON_OPTION
+from hushrank.cli.tables import printable
 
 
 @click.command()
@@ -68,15 +68,10 @@ def to_people(top: Any) -> Iterator[dict[str, Any]]:
 def to_table(person: dict[str, Any], score: str) -> Table:
     """Items of one person in their order."""
     whose = "you" if person["user"] is None else f"user {person['user']}"
-    table = Table(title=_printable(f"for {whose}"), title_justify="left")
+    table = Table(title=printable(f"for {whose}"), title_justify="left")
     table.add_column("", justify="right")
     table.add_column("item")
     table.add_column(score, justify="right")
     for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
-        table.add_row(str(i + 1), _printable(str(item)), f"{value:.3f}")
+        table.add_row(str(i + 1), printable(str(item)), f"{value:.3f}")
     return table
-
-
-def _printable(text: str) -> str:
-    """Text for a terminal: an id may hold bytes that are no characters."""
-    return escape(text.encode("utf-8", "backslashreplace").decode())
