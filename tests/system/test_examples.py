@@ -94,6 +94,15 @@ def own_estimator(shown):
     assert np.abs(np.array(counts) - [360, 480, 160]).max() < 120  # 1000 people, and noise of a few
 
 
+def bilinear_regression(out):
+    """Predictions are far better than the mean, and nearly as good as without privacy."""
+    assert "private for one record: epsilon 1.000, delta 1e-06" in out
+    errors = {name: float(re.search(rf"^  {name} +([0-9.]+)$", out, re.MULTILINE)[1]) for name in BILINEAR}
+    mean, private, best = (errors[name] for name in BILINEAR)
+    assert 0.65 < best and 0.98 * best < private < 1.05 * best and private < 0.5 * mean
+
+
+BILINEAR = ("the mean harvest", "private", "without privacy")
 SHOWS = {
     f"{check.__name__}.py": check
     for check in (
@@ -101,6 +110,7 @@ SHOWS = {
         covariance_with_a_ledger,
         recommender,
         personalization,
+        bilinear_regression,
         graph_stream,
         what_epsilon_buys,
         own_estimator,

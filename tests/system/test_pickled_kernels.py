@@ -12,6 +12,7 @@ import pytest
 
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion import user_sums
+from hushrank.estimators.trace import centers, covariances, record_sums
 from seeded_fits import FITS
 
 SUMMED = [name for name in FITS if not name.startswith("stream")]  # sketches add updates themselves
@@ -62,6 +63,16 @@ def test_all_sums_of_completion_were_there(seen):
     sums = {name for name in vars(user_sums) if name.startswith(("sum_", "count_"))}
     # `count_norms` and `sum_squares` are of matrices, `_count_people` of a secret number of users.
     assert seen >= sums | {"SecondMoment", "NormalEquations", "_count_people"}
+
+
+def test_all_sums_of_trace_regression_were_there(seen):
+    for name in FITS:
+        if name.startswith("trace"):
+            FITS[name]()
+    found = [(name, value) for module in (centers, covariances, record_sums) for name, value in vars(module).items()]
+    sums = {name for name, value in found if name.startswith(("sum_", "count_")) and callable(value)}
+    # `count_finite` is part of others; `count_records` is for streams, whose number of records nobody knows before.
+    assert seen >= (sums - {"count_finite", "count_records"}) | {"_count_people"}
 
 
 class Locked:
