@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import figures_trace
 import figures_turnstile
 from hushrank.report.picture import joint_privacy_file
 from recorded import load
@@ -60,6 +61,7 @@ TITLES = {
     "captured_variance": "Variance captured by five private components against epsilon, for every mechanism",
     "crossover": "Captured share of a strong direction against its strength r: exponential mechanism and Wishart noise",
     **figures_turnstile.TITLES,
+    **figures_trace.TITLES,
 }
 
 
@@ -169,6 +171,7 @@ FIGURES = {
     completion_noiseless: "completion",
     completion_rank: "completion_rank",
     **figures_turnstile.FIGURES,
+    **figures_trace.FIGURES,
 }
 
 

@@ -20,6 +20,7 @@ NAMES = (
     "bench_als",
     "bench_personalization",
     "bench_turnstile",
+    "bench_trace",
 )
 
 
