@@ -37,6 +37,8 @@ def test_what_is_float64_already_is_not_copied():
     unaligned = np.frombuffer(b"\0" + vector.tobytes(), np.uint8)[1:].view(np.float64)
     assert not unaligned.flags.aligned and to_float64(unaligned).flags.aligned
     assert to_float64(unaligned).tolist() == [0, 1, 2, 3]
+    vector.flags.writeable = False  # kernels are compiled for arrays that are not
+    assert to_float64(vector).flags.writeable and to_float64(vector).tolist() == [0, 1, 2, 3]
 
 
 COLUMNS = {

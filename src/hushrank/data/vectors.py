@@ -46,8 +46,11 @@ def to_float64(block: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def to_dtype(block: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """A block in another precision in C order, without warnings; the block itself if it is so already."""
-    return np.require(convert(block, dtype), requirements=("C", "A"))
+    """A block in another precision in C order, without warnings; the block itself if it is so already.
+
+    One that is read-only is copied: kernels would be compiled once more for it, which takes longer.
+    """
+    return np.require(convert(block, dtype), requirements=("C", "A", "W"))
 
 
 def exact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

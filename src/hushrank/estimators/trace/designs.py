@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.data.vectors import to_float64
 from hushrank.estimators.trace import dense_kernels, entry_kernels, rank_one_kernels
 from hushrank.estimators.trace.coordinates import Tangent, Whitening
 from hushrank.linalg.quantize import FloatArray
@@ -59,6 +60,15 @@ class Design(ABC):
         """P of shape (r, d2) and Q of shape (d1, r) of a released sum of gradients."""
         return total[:, : self.shape[1]], total[:, self.shape[1] :].T
 
+    def _both(self, X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Measurements as they are and as they are weighted, of one type: kernels are compiled for no mixed ones."""
+        W = self._weighted(X)
+        return (X if W is X else to_float64(X)), W
+
+    def _weighted(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Measurements that meet the tangent space, in float64; the very same array where they are not weighted."""
+        return X
+
     @abstractmethod
     def predictions(self, X: NDArray[Any], coef: FloatArray) -> FloatArray:
         """Expected answers."""
@@ -91,13 +101,11 @@ class DenseDesign(Design):
         return found if self.center is None else found - float(np.sum(self.center * coef))
 
     def gradient_norms(self, block: RecordBlock, tangent: Tangent) -> tuple[FloatArray, FloatArray]:
-        X = self.centered(block.X)
-        W = self._weighted(X)
+        X, W = self._both(self.centered(block.X))
         return dense_kernels.gradient_norms(X, W, block.y, tangent, W is X)
 
     def gradients(self, block: RecordBlock, tangent: Tangent, bound: Bound) -> IntegerArray:
-        total, X = np.zeros(self.total_shape(len(tangent.s)), np.int64), self.centered(block.X)
-        W = self._weighted(X)
+        total, (X, W) = np.zeros(self.total_shape(len(tangent.s)), np.int64), self._both(self.centered(block.X))
         dense_kernels.add_gradients(X, W, block.y, tangent, W is X, bound, total)
         return total
 
@@ -129,11 +137,11 @@ class RankOneDesign(Design):
         return rank_one_kernels.predictions(X, coef)
 
     def gradient_norms(self, block: RecordBlock, tangent: Tangent) -> tuple[FloatArray, FloatArray]:
-        return rank_one_kernels.gradient_norms(block.X, self._weighted(block.X), block.y, tangent)
+        return rank_one_kernels.gradient_norms(*self._both(block.X), block.y, tangent)
 
     def gradients(self, block: RecordBlock, tangent: Tangent, bound: Bound) -> IntegerArray:
         total = np.zeros(self.total_shape(len(tangent.s)), np.int64)
-        rank_one_kernels.add_gradients(block.X, self._weighted(block.X), block.y, tangent, bound, total)
+        rank_one_kernels.add_gradients(*self._both(block.X), block.y, tangent, bound, total)
         return total
 
     def start_norms(self, block: RecordBlock, whitening: Whitening, intercept: float) -> FloatArray:
