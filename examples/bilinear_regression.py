@@ -1,7 +1,7 @@
 """Bilinear regression from a table: an answer that depends on pairs of features, with every record hidden.
 
-You learn: two groups of columns and a target are all it takes; the plan tells beforehand whether the records are enough;
-predictions are about as good as without privacy; where they cannot be, the model says so.
+You learn: two groups of columns and a target are all it takes; the plan tells beforehand whether the records are
+enough; predictions are about as good as without privacy; where they cannot be, the model says so.
 """
 
 import numpy as np

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
 from hushrank.data.records.forms import record_shape
-from hushrank.estimators.trace import record_sums
+from hushrank.estimators.trace import means, record_sums
 from hushrank.estimators.trace.coordinates import Tangent, Whitening, tangent_at
 from hushrank.estimators.trace.designs import DESIGNS
 from hushrank.linalg.fixed_rank import nearest_of_rank
@@ -187,6 +187,11 @@ def candidates_of(name, tangent, shape=SHAPE, alone=0.7):
     return record_sums.Candidates(design, design.unit * tangent.coef, tangent.intercept, alone)
 
 
+def means_of(name, tangent, shape=SHAPE):
+    found = candidates_of(name, tangent, shape)
+    return means.Residuals(found.design, found.coef, found.intercept)
+
+
 # Name -> kernel and state, for the name of a design, its public numbers and a lattice.
 SUMS = {
     "start": lambda name, tangent, lattice, shape=SHAPE: (
@@ -199,7 +204,11 @@ SUMS = {
     ),
     "check": lambda name, tangent, lattice, shape=SHAPE: (
         record_sums.sum_check,
-        (candidates_of(name, tangent, shape), (1.5, 0.5), lattice),
+        (candidates_of(name, tangent, shape), 1.5, lattice),
+    ),
+    "mean": lambda name, tangent, lattice, shape=SHAPE: (
+        means.sum_numbers,
+        (means_of(name, tangent, shape), 50.0, lattice),
     ),
 }
 
@@ -215,6 +224,7 @@ HISTOGRAMS = {
         record_sums.LookState(make_design(name), tangent, grid, np.append(-grid[::-1], grid)),
     ),
     "residuals": lambda name, tangent, grid: (record_sums.count_residuals, (candidates_of(name, tangent), grid)),
+    "reach": lambda name, tangent, grid: (means.count_reach, (means_of(name, tangent), grid)),
 }
 
 

@@ -24,7 +24,15 @@ def test_a_function_is_called_anew():
     calls = []
     stream = BlockStream(lambda: calls.append(0) or [1, 2], "A")
     assert stream.can_repeat and stream.peek() == 1
-    assert [list(stream.blocks()), list(stream.blocks())] == [[1, 2], [1, 2]] and len(calls) == 3
+    before = len(calls)
+    assert [list(stream.blocks()), list(stream.blocks())] == [[1, 2], [1, 2]] and len(calls) == before + 2
+
+
+def test_a_function_that_returns_one_iterator_again_and_again_is_refused():
+    blocks = iter([1, 2])
+    with pytest.raises(InvalidParameter, match=r"^X of A must be a function that returns the blocks anew each time"):
+        BlockStream(lambda: blocks, "A").peek()
+    assert list(blocks) == [1, 2]
 
 
 def test_nothing_and_no_iterator_are_refused():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hushrank.estimators.searches import Searches
-from hushrank.estimators.trace import check, covariances, descent, estimator, learning, record_sums, start
+from hushrank.estimators.trace import check, covariances, descent, estimator, learning, means, record_sums, start
 from hushrank.estimators.trace.sums import PublicSums
 from hushrank.linalg.integer_sums import integer_sum
 from hushrank.privacy import adaptive
@@ -97,14 +97,21 @@ def without_clip(kernel, factor=8):
 
 
 def votes_without_clip(block, state):
-    """Residuals and gains of any size beside the votes."""
-    found, bounds, lattice = state
+    """Gains of any size beside the votes."""
+    found, bound, lattice = state
     alone, half, whole = record_sums.residuals_of_all(block, found)
     with np.errstate(all="ignore"):
         pairs = (alone, whole), (alone, half), (half, whole)
         votes = [np.sign(np.abs(worse) - np.abs(better)) for worse, better in pairs]
-        gains = [(alone**2 - other**2) / bounds[0] ** 2 for other in (whole, half)]
-        numbers = np.column_stack([*votes, alone / bounds[0], whole / bounds[1], *gains])
+        gains = [(alone**2 - other**2) / bound**2 for other in (whole, half)]
+    return 8 * integer_sum(np.column_stack([*votes, *gains]), _widened(lattice))
+
+
+def mean_without_clip(block, state):
+    """Residuals of any size."""
+    residuals, bound, lattice = state
+    with np.errstate(all="ignore"):
+        numbers = residuals.of(block)[:, np.newaxis] / bound
     return 8 * integer_sum(numbers, _widened(lattice))
 
 
@@ -173,6 +180,7 @@ PLANTED = {
     "start without clip": (start, "sum_start", without_clip(record_sums.sum_start), {}),
     "moments without clip": (covariances, "sum_moments", moments_without_clip, {}),
     "votes without clip": (check, "sum_check", votes_without_clip, {}),
+    "mean without clip": (means, "sum_numbers", mean_without_clip, {}),
     "residuals counted twice": (descent, "sum_gradients", counted_twice(record_sums.sum_gradients), {}),
     "votes counted twice": (check, "sum_check", counted_twice(record_sums.sum_check), {}),
     "a block that stops": (descent, "sum_gradients", stopping_at_what_is_not_finite, {}),

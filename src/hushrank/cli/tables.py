@@ -21,8 +21,9 @@ def make_table(*names: str, texts: tuple[str, ...] = (), title: str | None = Non
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: an id may hold bytes that are no characters."""
-    return escape(text.encode("utf-8", "backslashreplace").decode())
+    """Text for a terminal: an id or a name may hold bytes that are no characters, or ones that steer a terminal."""
+    shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return escape(shown)
 
 
 def say_more_records(n_records: int, out: Path | None) -> Iterator[str]:

@@ -42,6 +42,9 @@ class BlockStream:
     def peek(self) -> Any:
         """The first block; to be called once, before `blocks`."""
         blocks = self._start()
+        if self.can_repeat and blocks is self._source():
+            got = "one that returned the same iterator twice"
+            raise InvalidParameter(self._owner, "X", "a function that returns the blocks anew each time", got)
         try:
             first = next(blocks)
         except StopIteration:

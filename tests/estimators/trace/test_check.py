@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from hushrank.estimators.trace.check import LEAST_GAIN, LEAST_VOTE, OPTIMISM, check_fit, choose_scale, shrink_mean
+from hushrank.estimators.trace.check import CLEAR_GAIN, LEAST_GAIN, LEAST_VOTE, OPTIMISM, check_fit, choose_scale
 from hushrank.estimators.trace.record_sums import Candidates
 from hushrank.linalg.fixed_rank import nearest_of_rank
 from support import FALSE_ALARM, assert_plausible, normal_scale_p_value
@@ -15,10 +15,11 @@ from trace_fit_support import Situation
 DESIGNS = ("dense", "rank_one", "entry")
 
 
-def check(here, coef, *, intercept=0.0, alone=0.0, shifts=True, spread=2.0, n_parameters=10):
+def check(here, coef, *, intercept=0.0, alone=0.0, shifts=True, spread=2.0, reach=6.0, n_parameters=10):
     """The check of coefficients in units of the data."""
     candidates = Candidates(here.design, np.ascontiguousarray(coef), intercept, alone)
-    return check_fit(here.releases, here.searches, candidates, spread=spread, n_parameters=n_parameters, shifts=shifts)
+    terms = {"spread": spread, "reach": reach, "n_parameters": n_parameters, "shifts": shifts}
+    return check_fit(here.releases, here.searches, candidates, **terms)
 
 
 def residuals(here, coef, intercept=0.0):
@@ -29,41 +30,25 @@ def residuals(here, coef, intercept=0.0):
 # Numbers
 
 
-def test_means_are_shrunk_by_their_noise():
-    assert shrink_mean(0.5, 0.0) == 0.5 and shrink_mean(0.0, 1.0) == shrink_mean(0.05, 0.1) == 0.0
-    assert shrink_mean(-0.5, 0.01) == pytest.approx(-0.5, rel=0.01) == -shrink_mean(0.5, 0.01)
-    rng = np.random.default_rng(1)
-    for deviation in (0.02, 0.2, 1.0):
-        truth = 0.2 * rng.standard_normal(4000)
-        noisy = truth + deviation * rng.standard_normal(4000)
-        shrunk = np.array([shrink_mean(number, deviation) for number in noisy])
-        loss, plain = np.mean((shrunk - truth) ** 2), np.mean((noisy - truth) ** 2)
-        assert loss < 1.25 * plain and loss < 1.25 * np.mean(truth**2)  # neither worse than the number nor than zero
-
-
-@pytest.mark.parametrize("deviation", [1.0, 30.0, 1e4])
-def test_noise_does_not_pass_for_a_mean_of_numbers_in_the_unit_interval(deviation):
-    """However large it is: numbers between -1 and 1 have no other mean."""
-    for deviations in (1.1, 3.0, 9.0):
-        assert abs(shrink_mean(deviations * deviation, deviation)) < 0.05 / deviation
-
-
-LEAST, GAINED = LEAST_VOTE * 0.01 + OPTIMISM * 0.05, LEAST_GAIN * 0.01
+LEAST, GAINED, CLEAR = LEAST_VOTE * 0.01 + OPTIMISM * 0.05, LEAST_GAIN * 0.01, CLEAR_GAIN * 0.01 + 0.05**2
 
 
 @pytest.mark.parametrize(
     ("votes", "gains", "scale"),
     [
-        ((0.5, 0.4, 0.3), (0.1, 0.1), 1.0),
-        ((0.5, 0.6, -0.2), (0.1, 0.1), 0.5),  # half of it is better
-        ((0.5, 0.6, -LEAST_VOTE * 0.0099), (0.1, 0.1), 1.0),  # not clearly
-        ((0.0, 0.4, 0.0), (0.1, 0.1), 0.5),  # only half of it is better than nothing
-        ((LEAST * 1.01, 0.0, 0.0), (0.1, 0.1), 1.0),
-        ((LEAST * 0.99, LEAST * 0.99, 0.9), (0.1, 0.1), 0.0),
+        ((0.5, 0.4, 0.3), (0.02, 0.02), 1.0),
+        ((0.5, 0.6, -0.2), (0.02, 0.02), 0.5),  # half of it is better
+        ((0.5, 0.6, 0.2), (0.02, 0.02 + LEAST_VOTE * 0.0101), 0.5),  # by squares
+        ((0.5, 0.6, -LEAST_VOTE * 0.0099), (0.02, 0.02), 1.0),  # not clearly
+        ((0.0, 0.4, 0.0), (0.02, 0.02), 0.5),  # only half of it is better than nothing
+        ((LEAST * 1.01, 0.0, 0.0), (0.02, 0.02), 1.0),
+        ((LEAST * 0.99, LEAST * 0.99, 0.9), (0.02, 0.02), 0.0),
         ((0.5, 0.5, 0.5), (GAINED * 0.99, GAINED * 1.01), 0.5),  # a few large errors speak against the whole
         ((0.5, 0.5, 0.5), (GAINED * 0.99, GAINED * 0.99), 0.0),
         ((0.5, 0.0, -0.5), (GAINED * 1.01, 0.0), 1.0),
-        ((-0.9, -0.9, -0.9), (0.1, 0.1), 0.0),
+        ((-0.9, -0.9, -0.9), (0.02, 0.02), 0.0),
+        ((-0.9, -0.9, 0.0), (CLEAR * 1.01, 0.0), 1.0),  # squares alone, and clearly: most answers are equal
+        ((-0.9, -0.9, 0.0), (CLEAR * 0.99, CLEAR * 0.99), 0.0),
         ((0.0, 0.0, 0.0), (0.0, 0.0), 0.0),
     ],
 )
@@ -72,10 +57,12 @@ def test_scales_are_what_clear_votes_speak_for_and_squares_not_against(votes, ga
 
 
 def test_the_chance_of_a_fit_to_noise_is_asked_for_beside_its_noise():
-    votes, gains = np.array([0.1, 0.1, 0.1]), np.array([0.9, 0.9])
+    votes, gains = np.array([0.1, 0.1, 0.1]), np.array([0.06, 0.06])
     assert choose_scale(votes, gains, 1e-9, 0.0) == 1.0
     assert choose_scale(votes, gains, 1e-9, 0.11 / OPTIMISM) == 0.0
     assert choose_scale(votes, gains, 0.11 / LEAST_VOTE, 0.0) == 0.0
+    votes = np.array([-0.1, -0.1, 0.1])
+    assert choose_scale(votes, gains, 1e-9, 0.24) == 1.0 and choose_scale(votes, gains, 1e-9, 0.25) == 0.0
 
 
 # Limit: with a budget without end, the choice by the records themselves
@@ -88,7 +75,7 @@ def test_the_chance_of_a_fit_to_noise_is_asked_for_beside_its_noise():
 def test_without_noise_the_best_of_three_is_chosen(design, factor, scale):
     here = Situation(3000, design=design)
     coef = factor * here.data.coef
-    found = check(here, coef)
+    found = check(here, coef, shifts=False)
     alone, whole, half = (residuals(here, part * coef) for part in (0.0, 1.0, 0.5))
     better = half if scale == 0.5 else whole
     votes = np.sign(np.abs(alone) - np.abs(better))
@@ -99,18 +86,14 @@ def test_without_noise_the_best_of_three_is_chosen(design, factor, scale):
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_a_shift_of_the_residuals_is_made_up_for_unless_the_intercept_is_given(design):
-    for is_good in (True, False):
-        coef = Situation(9, design=design).data.coef * (1.0 if is_good else -1.0)
-        here = Situation(4000, design=design, shift=0.4)
-        found = check(here, coef, intercept=0.1, alone=0.2)
-        used = residuals(here, coef if is_good else 0.0 * coef)
-        bound = 3.0 * np.median(np.abs(used))
-        clipped = np.clip(used - (0.1 if is_good else 0.2), -bound, bound).mean()
-        assert found.intercept == pytest.approx((0.1 if is_good else 0.2) + clipped, abs=0.05)
-        assert abs(found.intercept - 0.4) < 0.15
-        kept = check(Situation(4000, design=design, shift=0.4), coef, intercept=0.1, alone=0.1, shifts=False)
-        assert kept.intercept == 0.1
+def test_the_mean_of_the_residuals_is_made_up_for_unless_the_intercept_is_given(design):
+    coef = Situation(9, design=design).data.coef
+    found = check(Situation(4000, design=design, shift=0.4), coef, intercept=0.1, alone=0.2)
+    assert found.intercept == pytest.approx(0.4, abs=0.05)
+    nothing = check(Situation(4000, design=design, shift=0.4), -coef, intercept=0.1, alone=0.2)
+    assert nothing.scale == 0.0 and nothing.intercept == 0.2  # a mean that was found before
+    kept = check(Situation(4000, design=design, shift=0.4), coef, intercept=0.1, alone=0.1, shifts=False)
+    assert kept.intercept == 0.1
 
 
 @pytest.mark.parametrize("n", [60, 200, 1000])
@@ -133,7 +116,7 @@ def test_the_gain_has_noise_of_the_stated_deviation():
     levels = []
     for neighbors in ("replace", "add_remove"):
         here = Situation(40, (2, 2), 1, mu=0.8, neighbors=neighbors)
-        found = [check(here.again(), np.zeros((2, 2))) for _ in range(800)]
+        found = [check(here.again(), np.zeros((2, 2)), shifts=False) for _ in range(800)]
         levels.append([one.gain / one.deviation for one in found])
         assert_plausible(normal_scale_p_value(levels[-1], 1.0))
     for factor in (0.7, 1.3):
@@ -150,7 +133,7 @@ def test_all_is_spent_but_a_search_that_only_half_a_matrix_needs(design, factor,
     found = check(here, factor * here.data.coef)
     search = here.spending.comparison * here.spending.searches.long
     assert here.releases.left == pytest.approx(0.0 if found.scale == 0.5 else search, rel=1e-3, abs=1e-9)
-    assert here.asked == ["count_residuals", "sum_check"]
+    assert here.asked == ["count_residuals", "count_reach", "sum_numbers", "sum_check"]
     assert math.isfinite(found.intercept) and min(found.residual, found.spread, found.deviation) > 0.0
 
 

@@ -1,7 +1,5 @@
 """The plan of a trace regression: one cap, a forecast and warnings, from parameters and public sizes alone."""
 
-import math
-
 import pytest
 
 import hushrank as hr
@@ -108,8 +106,11 @@ def test_a_signal_far_above_the_noise_allows_more_steps_for_the_same_share(desig
         ({"shape": (5,)}, "shape of PrivateTraceRegression must be a pair of integers >= 1"),
         ({"privacy": "user"}, "privacy of PrivateTraceRegression must be 'record' or 'label'; got 'user'"),
         ({"design_covariance": "known"}, "design_covariance of PrivateTraceRegression must be 'private', 'identity',"),
-        ({"intercept": "none"}, "intercept of PrivateTraceRegression must be a finite float or 'private'"),
-        ({"intercept": math.inf}, "intercept of PrivateTraceRegression must be a finite float or 'private'"),
+        ({"intercept": "none"}, "intercept of PrivateTraceRegression must be a finite float > -1e.* or 'private'"),
+        (
+            {"intercept": 1e155},
+            "intercept of PrivateTraceRegression must be a finite float > -1e.* or 'private'; got 1e",
+        ),
         ({"x_scale": 0.0}, "x_scale of PrivateTraceRegression must be a finite float > 1e-60 and < 1e"),
         ({"y_scale": 1e60}, "y_scale of PrivateTraceRegression must be a finite float > 1e-60 and < 1e"),
         ({"signal_to_noise": 0.0}, "signal_to_noise of PrivateTraceRegression must be a finite float > 1e-09"),

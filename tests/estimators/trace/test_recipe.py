@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hushrank import registry
 from hushrank.estimators.trace.learning import SIZES
-from hushrank.estimators.trace.recipe import ANSWERS, FEW_ANSWERS, RECIPES, plan_spending
+from hushrank.estimators.trace.recipe import ANSWERS, FEW_ANSWERS, RECIPES, TIED_CHECK, TIED_LEVEL, plan_spending
 from record_support import make_releases
 
 Planner = registry.planner("PrivateTraceRegression")
@@ -34,10 +34,15 @@ def n_comparisons(made, sizes):
     """Of all searches of a fit that takes every step and every retry."""
     recipe, searches, answers = made.recipe, made.searches, made.answers
     looks = made.most_steps + recipe.retries + len(recipe.last_shares) - 1  # the last step is not looked at
-    found = 2 * answers.answers + sizes * searches.long  # answers, sizes of measurements
+    found = sizes * searches.long  # sizes of measurements
     found += 2 * searches.long + 2 * answers.residuals  # the start, and the first look
     found += looks * (searches.short + 2 * answers.residuals)
     return found + 3 * searches.long  # residuals with the matrix, with half of it, and without
+
+
+def of_answers(made):
+    """Share of the searches for the answers and of their mean."""
+    return 2 * made.answers.answers * made.answer_comparison + made.bound_share + made.mean_share
 
 
 @pytest.mark.parametrize("design", RECIPES)
@@ -60,11 +65,13 @@ def test_a_fit_that_takes_every_step_has_enough_for_all_of_them(n, mu, design, s
     made, releases = plan(n, mu, design, signal, spent, sizes)
     recipe, left = made.recipe, releases.left
     searched = made.comparison * n_comparisons(made, sizes)
-    fixed = made.rest * (recipe.whitening_share + recipe.start_share + made.check_share)
     steps = made.rest * made.most_steps * recipe.first_share
-    assert min(made.comparison, made.rest) > 0.0
-    assert searched + made.rest <= left and searched <= made.searches.most_share * left * (1 + 1e-12)
-    assert left - searched - fixed - steps > 0.05 * made.rest  # for the last steps
+    assert min(made.comparison, made.answer_comparison, made.bound_share, made.mean_share, made.rest) > 0.0
+    assert searched + of_answers(made) + made.rest <= left
+    assert searched <= made.searches.most_share * left * (1 + 1e-12)
+    for one in (made, made.for_ties):
+        fixed = made.rest * (recipe.whitening_share + recipe.start_share + one.check_share)
+        assert left - searched - of_answers(made) - fixed - steps > 0.05 * made.rest  # for the last steps
 
 
 @given(PEOPLE, BUDGETS, st.sampled_from([*RECIPES]))
@@ -72,7 +79,7 @@ def test_a_fit_that_takes_every_step_has_enough_for_all_of_them(n, mu, design, s
 def test_nearly_all_of_the_budget_is_planned_with(n, mu, design):
     """What is left over is a short search that a fit plans and does not need."""
     made, releases = plan(n, mu, design)
-    over = releases.left - made.comparison * n_comparisons(made, SIZES[design]) - made.rest
+    over = releases.left - made.comparison * n_comparisons(made, SIZES[design]) - of_answers(made) - made.rest
     assert 0.0 <= over <= made.comparison * made.searches.short + 1e-9
 
 
@@ -98,6 +105,7 @@ def test_comparisons_have_the_deviation_that_is_asked_for_where_the_budget_allow
     assert made.deviation == pytest.approx(made.searches.deviation, rel=1e-9)
     assert 1.0 / (mu * math.sqrt(made.comparison)) == pytest.approx(made.deviation * n, rel=1e-9)
     assert made.comparison * n_comparisons(made, SIZES["dense"]) < 1e-3
+    assert made.answer_deviation == pytest.approx(made.searches.deviation, rel=1e-9) and of_answers(made) < 0.01
     tight, releases = plan(200, 1.0)
     assert tight.deviation > tight.searches.deviation
     spent = tight.comparison * n_comparisons(tight, SIZES["dense"])
@@ -110,6 +118,14 @@ def test_who_has_few_people_searches_for_medians_of_answers_and_then_for_nothing
         assert order[0] and not order[-1] and order == sorted(order, reverse=True)
     assert all(one.is_rough for one in made if one.is_blind)
     assert any(one.is_rough and not one.is_blind for one in made)
+
+
+def test_tied_answers_are_clipped_higher_and_checked_by_more():
+    made, _ = plan(10**5, 0.3, "dense")
+    tied = made.for_ties
+    assert tied.recipe == replace(made.recipe, level=TIED_LEVEL) and tied.check_share == TIED_CHECK > made.check_share
+    assert replace(tied, recipe=made.recipe, check_share=made.check_share) == made
+    assert made.for_answers == replace(made, comparison=made.answer_comparison)
 
 
 def test_a_look_is_a_search_for_a_bound_and_two_for_the_intercept():

@@ -33,7 +33,8 @@ def loose_numbers(data: Any, name: str, owner: str, columns: Sequence[Hashable] 
     [0.5, 1.5, nan, nan]
     """
     cells = _cells(data, name, owner, columns)
-    return np.asarray(np.vectorize(to_number, otypes=[np.float64])(cells))
+    with np.errstate(all="ignore"):  # a number may be beyond float64
+        return np.asarray(np.vectorize(to_number, otypes=[np.float64])(cells))
 
 
 def loose_ids(users: Any, owner: str) -> pa.Array:
@@ -72,7 +73,9 @@ def _cells(data: Any, name: str, owner: str, columns: Sequence[Hashable] | None 
         return _to_vector(_arrow_cells(data))
     if is_into_series(data):
         return _to_vector(nw.from_native(data, series_only=True).to_list())
-    if not isinstance(data, np.ndarray | list | tuple) or isinstance(data, np.ma.MaskedArray):
+    if isinstance(data, np.ma.MaskedArray):  # some readers make one of a block in which somebody's number is missing
+        return np.asarray(np.ma.filled(data.astype(object), np.nan))
+    if not isinstance(data, np.ndarray | list | tuple):
         raise InvalidParameter(owner, name, "an array, a list or a column in every block", type(data).__name__)
     try:
         return np.array(data, object)

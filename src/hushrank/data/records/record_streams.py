@@ -79,9 +79,13 @@ class StreamOrigin(Origin):
             del block  # before the next one is made
 
     def _convert(self, records: MemoryOrigin, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
-        """Batches of a block in the types of the stream."""
+        """Batches of a block in the types of the stream.
+
+        They are copies: whoever makes the stream may fill the same arrays again while threads still read them.
+        """
         for batch in records.batches(max_rows, records.dtype):
-            yield Batch(to_dtype(batch.X, dtype), batch.y, as_text(batch.ids) if self.has_users else None)
+            ids = as_text(batch.ids) if self.has_users else None
+            yield Batch(to_dtype(batch.X, dtype).copy(), batch.y.copy(), ids)
 
     def _check(self, block: Any) -> MemoryOrigin:
         """Records of a block, if it is like the first."""
@@ -149,4 +153,9 @@ def _has_nothing(block: Any) -> bool:
     if not isinstance(block, tuple):
         return False
     parts = [part for one in block for part in (one if isinstance(one, tuple) else (one,))]
-    return all(isinstance(part, list | np.ndarray) and np.shape(part)[:1] == (0,) for part in parts)
+    return all(_is_empty(part) for part in parts)
+
+
+def _is_empty(part: Any) -> bool:
+    """Whether a list or an array has no entries; those of a list are not looked at."""
+    return part.shape[:1] == (0,) if isinstance(part, np.ndarray) else isinstance(part, list) and not part

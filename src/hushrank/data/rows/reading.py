@@ -105,10 +105,13 @@ class StreamRows(Rows):
             del block  # before the next one is made
 
     def _split(self, block: Any, max_rows: int) -> Iterator[Block]:
-        """Pieces of a block; those of a real one are made complex where the stream is."""
+        """Pieces of a block; those of a real one are made complex where the stream is.
+
+        They are copies: whoever makes the stream may fill the same array again while threads still read it.
+        """
         rows = self._check(block)
         if rows.is_complex == self.is_complex:
-            return rows.blocks(max_rows)
+            return (piece.copy() for piece in rows.blocks(max_rows))
         return (convert(piece, np.complex128) for piece in rows.blocks(self._block_rows(max_rows)))
 
     def _check(self, block: Any) -> Rows:

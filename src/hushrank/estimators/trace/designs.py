@@ -6,6 +6,7 @@ columns, the `precision` that turns a measurement X into Lambda^-1 X, one record
 """
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from hushrank.linalg.quantize import FloatArray
 from hushrank.linalg.scatter import Bound, IntegerArray
 
 Precision = FloatArray | Callable[..., Any] | None
+
+_CALLS = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,9 +211,10 @@ def _apply(precision: Callable[..., Any], shape: tuple[int, ...], *parts: NDArra
     """What somebody's function makes of one measurement, and NaN where it fails: one record's values never raise.
 
     The result is copied: a function that fills one array again and again would give all records of a block the last.
+    Only one thread calls functions at a time, for the same reason.
     """
     try:
-        with np.errstate(all="ignore"):  # a warning would tell of a value, and complex numbers would make one
+        with _CALLS, np.errstate(all="ignore"):  # a warning would tell of a value, and complex numbers would make one
             made = precision(*(np.array(part, np.float64) for part in parts))
             found = [np.asarray(part) for part in (made if len(parts) > 1 else (made,))]
             is_right = [part.shape for part in found] == [part.shape for part in parts]

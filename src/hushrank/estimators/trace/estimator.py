@@ -36,6 +36,7 @@ FloatArray = NDArray[np.float64]
 
 _TOL = 1e-6  # of what a file says of singular values, in units of the largest
 _TINY = float(np.finfo(float).tiny)
+_NOTHING = 1e-24  # of a squared norm, the largest entry being 1
 
 
 class PrivateTraceRegression(RegressorMixin, TracePlanner, PrivateEstimator):
@@ -226,17 +227,12 @@ class PrivateTraceRegression(RegressorMixin, TracePlanner, PrivateEstimator):
 
     def _check_source(self, source: Any, releases: Any) -> None:
         shape = source.sizes["n_rows"], source.sizes["n_columns"]
+        if self.shape is not None and tuple(map(int, self.shape)) != shape:
+            raise InvalidParameter(type(self).__name__, "X", f"measurements of the shape {tuple(self.shape)}", shape)
         read_covariance(self.design_covariance, self.design, shape, type(self).__name__)
         if releases.has_public_measurements and not source.fields_stand_alone:
             requirement = "no CSV file for privacy='label': an answer that breaks its record would hide a measurement"
             raise InvalidParameter(type(self).__name__, "X", requirement, "a CSV file")
-
-    def _schema_of(self, source: Source) -> dict[str, Any]:
-        schema = super()._schema_of(source)
-        names = schema.get("feature_names_in_")
-        if names is not None and len(set(names)) < len(names):  # of two tables: which is meant cannot be told by name
-            del schema["feature_names_in_"]
-        return schema
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         shape = learned["n_rows_"], learned["n_columns_"]
@@ -293,8 +289,11 @@ def _leading_values(coef: FloatArray, rank: int) -> tuple[FloatArray, float]:
     rest, rows = coef.copy(), np.zeros((rank, coef.shape[1]))
     with one_blas_thread():
         for row in rows:
-            column = rest[:, int(np.argmax(np.einsum("ij,ij->j", rest, rest)))]
-            direction = column / max(float(np.linalg.norm(column)), _TINY)
+            squares = np.einsum("ij,ij->j", rest, rest)
+            if squares.max() < _NOTHING:
+                break
+            column = rest[:, int(np.argmax(squares))]
+            direction = column / float(np.linalg.norm(column))
             row[:] = direction @ rest
             rest -= np.outer(direction, row)
         return np.asarray(np.linalg.svd(rows, compute_uv=False), np.float64), float(np.abs(rest).max())

@@ -74,7 +74,7 @@ def privacy_error(setting: Setting, recipe: TraceRecipe) -> float:
     >>> from hushrank.estimators.trace.recipe import RECIPES
     >>> setting = Setting(20_000, (20, 20), 2, 0.26, Neighbors.REPLACE, 2.0)
     >>> round(privacy_error(setting, RECIPES["dense"]), 4)
-    0.0178
+    0.018
     """
     steps = 1.0 - recipe.whitening_share - recipe.start_share - recipe.check_share - recipe.first_share
     people = setting.n_records * setting.mu * math.sqrt(steps)

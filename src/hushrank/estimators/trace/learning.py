@@ -17,11 +17,12 @@ from hushrank.estimators.trace.coordinates import Whitening, apply_map, coeffici
 from hushrank.estimators.trace.covariances import learn_whitening
 from hushrank.estimators.trace.descent import Descent
 from hushrank.estimators.trace.designs import Design
-from hushrank.estimators.trace.recipe import TraceRecipe, plan_spending
+from hushrank.estimators.trace.means import Residuals, find_mean, find_reach
+from hushrank.estimators.trace.recipe import TIED, Spending, TraceRecipe, plan_spending
 from hushrank.estimators.trace.record_sums import Candidates, StartState, count_answers
 from hushrank.estimators.trace.start import learn_start
 from hushrank.estimators.trace.sums import PublicSums, Sums
-from hushrank.linalg.fixed_rank import FixedRank, noise_edge
+from hushrank.linalg.fixed_rank import FixedRank, nearest_of_rank, noise_edge
 from hushrank.linalg.quantize import FloatArray
 from hushrank.linalg.scatter import IntegerArray
 from hushrank.linalg.threads import one_blas_thread
@@ -29,6 +30,11 @@ from hushrank.privacy.adaptive import AdaptiveReleases
 
 SIZES = {"dense": 3, "rank_one": 2, "entry": 0}  # searches for sizes of measurements
 CENTER_SHARE = 0.25  # of the share of whitening, where measurements are dense
+BLIND_REACH = 4.0  # of answers that nothing is searched for about, as a multiple of y_scale
+TIED_SPREAD = 4.0  # reach of tied answers over what is then called their spread
+_CLEAR = 1.0  # deviations of the norm of a row of noise
+_FARTHEST = 2.0  # largest entry as a multiple of how far answers reach
+_TINY = float(np.finfo(float).tiny)
 
 
 class Task(NamedTuple):
@@ -71,32 +77,78 @@ def learn(releases: AdaptiveReleases, task: Task, recipe: TraceRecipe) -> Fitted
     is_paid = task.whitening is None and not task.has_public_measurements
     spending = plan_spending(releases, recipe, sizes=SIZES[design.name] if is_paid else 0)
     searches = Searches(releases, spending)
-    intercept, spread = task.intercept or 0.0, task.y_scale
-    if not spending.is_blind:
-        grid = answer_grid(task.y_scale, spending.answers.answers)
-        histogram = releases.total(count_answers, grid)
-        terms = {"is_rough": spending.is_rough}
-        intercept, spread = find_middle_and_spread(histogram, grid, searches.read, task.intercept, **terms)
+    answers = _learn_answers(releases, task, spending)
+    if answers.are_tied:
+        spending = spending.for_ties
     whitening = task.whitening
     if whitening is None:
         design, whitening = _learn_design(releases, searches, task, spending.rest * recipe.whitening_share)
-    state = StartState(design, whitening, intercept)
-    share = spending.rest * recipe.start_share
-    start = learn_start(releases, searches, state, rank=rank, spread=spread, level=recipe.level, share=share)
-    shifts = task.intercept is None and not spending.is_blind
-    descent = Descent(releases, searches, design, whitening, spending, spread=spread, shifts=shifts)
-    place = descent.run(start, intercept)
-    point = without_noise(place.point, design.shape, descent.open_variance(place.point), recipe.guard)
+    level, share = spending.recipe.level, spending.rest * recipe.start_share
+    state = StartState(design, whitening, answers.center)
+    start = learn_start(releases, searches, state, rank=rank, spread=answers.spread, level=level, share=share)
+    shifts = task.intercept is None and not spending.is_blind and not answers.are_tied
+    descent = Descent(releases, searches, design, whitening, spending, spread=answers.spread, shifts=shifts)
+    place = descent.run(start, answers.center)
+    variance = descent.open_variance(place.point)
+    point = without_noise(place.point, design.shape, variance, recipe.guard)
+    if design.name == "entry":
+        point = within_reach(without_noisy_rows(point, variance), whitening, _FARTHEST * answers.reach / design.unit)
     coef = design.unit * coefficients(point, whitening)
-    candidates = Candidates(design, coef, place.intercept, intercept)
-    n_parameters = rank * (sum(design.shape) - rank)
+    candidates = Candidates(design, coef, place.intercept, answers.mean)
     check = check_fit(
-        releases, searches, candidates, spread=spread, n_parameters=n_parameters, shifts=task.intercept is None
+        releases,
+        searches,
+        candidates,
+        spread=answers.spread,
+        reach=answers.reach,
+        n_parameters=rank * (sum(design.shape) - rank),
+        shifts=task.intercept is None,
     )
     chosen = check.scale * coef
     shift = 0.0 if design.center is None else float(np.sum(design.center * chosen))
     values = check.scale * design.unit * singular_values(point, whitening)
     return Fitted(chosen, check.intercept - shift, values, check)
+
+
+class Answers(NamedTuple):
+    """What is known of the answers before the measurements are looked at.
+
+    Attributes
+    ----------
+    center : float
+        From where steps begin: the middle or, where most answers are equal, the mean.
+    mean : float
+        What is predicted without a matrix.
+    spread, reach : float
+        How far most of them are from the center, and how far all but a few.
+    are_tied : bool
+        Whether most of them are equal.
+    """
+
+    center: float
+    mean: float
+    spread: float
+    reach: float
+    are_tied: bool
+
+
+def _learn_answers(releases: AdaptiveReleases, task: Task, spending: Spending) -> Answers:
+    """Where the answers lie; those of an intercept that is given stay there."""
+    middle, spread = task.intercept or 0.0, task.y_scale
+    if not spending.is_blind:
+        grid = answer_grid(task.y_scale, spending.answers.answers)
+        histogram, read = releases.total(count_answers, grid), Searches(releases, spending.for_answers).read
+        middle, spread = find_middle_and_spread(histogram, grid, read, task.intercept, is_rough=spending.is_rough)
+    numbers = Residuals(task.design, None, middle)
+    reach = BLIND_REACH * task.y_scale
+    if not spending.is_blind:
+        reach = max(find_reach(releases, numbers, task.y_scale, spending.bound_share), spread)
+    mean = middle
+    if task.intercept is None:
+        mean += find_mean(releases, numbers, reach, spending.mean_share)
+    if spread * TIED > reach:
+        return Answers(middle, mean, spread, reach, False)
+    return Answers(mean, mean, reach / TIED_SPREAD, reach, True)
 
 
 def singular_values(point: FixedRank, whitening: Whitening) -> FloatArray:
@@ -111,6 +163,40 @@ def without_noise(point: FixedRank, shape: tuple[int, int], variance: float, gua
     """The matrix without the singular values that noise of this variance in each coordinate may have made."""
     edge = guard * noise_edge(shape, math.sqrt(variance))
     return point._replace(s=(point.s >= edge) * point.s)
+
+
+def without_noisy_rows(point: FixedRank, variance: float) -> FixedRank:
+    """The matrix without rows and columns that noise of this variance in each coordinate may have made.
+
+    In whitened coordinates the noise of all rows is alike. Rows of entries that were rarely seen are short there, and
+    long in the units of the data: what noise has made of them would be by far the largest entries. Rows that stand out
+    are shortened by what noise adds to them (James and Stein).
+    """
+    U, s, V = point
+    left, right = (_kept(((side * s) ** 2).sum(axis=1), len(s), variance)[:, np.newaxis] * side for side in (U, V))
+    return nearest_of_rank(FixedRank(left, s, right).matrix, len(s))
+
+
+def within_reach(point: FixedRank, whitening: Whitening, limit: float) -> FixedRank:
+    """The matrix with entries of at most this size in the units of the data: longer rows and columns are shortened.
+
+    Of the row and the column of an entry that is too large, the one that was seen more rarely is to blame.
+    """
+    left, right = whitening.left[0], whitening.right[0]
+    sizes = np.abs(coefficients(point, whitening))
+    by_row = left[:, np.newaxis] >= right
+    rows, columns = (np.where(by_row, sizes, 0.0).max(axis=1), np.where(by_row, 0.0, sizes).max(axis=0))
+    if max(rows.max(), columns.max()) <= limit:
+        return point
+    U, s, V = point
+    shorter = [(limit / np.maximum(most, limit))[:, np.newaxis] * side for most, side in ((rows, U), (columns, V))]
+    return nearest_of_rank(FixedRank(shorter[0], s, shorter[1]).matrix, len(s))
+
+
+def _kept(squares: FloatArray, rank: int, variance: float) -> FloatArray:
+    """How much is left of rows of these squared norms."""
+    stands_out = squares > (math.sqrt(rank) + _CLEAR) ** 2 * variance
+    return stands_out * (1.0 - rank * variance / np.maximum(squares, max(rank * variance, _TINY)))
 
 
 def _learn_design(releases: AdaptiveReleases, searches: Searches, task: Task, share: float) -> tuple[Design, Whitening]:

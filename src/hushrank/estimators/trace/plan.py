@@ -75,7 +75,12 @@ class TracePlanner(PrivateRelease):
             help="How measurements vary: learned for 5 percent of the budget, or all alike and independent.",
         ),
         "intercept": Param(
-            float, words=("private",), default="private", help="Subtracted from answers: learned, or a public number."
+            float,
+            above=-1e60,
+            below=1e60,
+            words=("private",),
+            default="private",
+            help="Subtracted from answers: learned, or a public number.",
         ),
         "x_scale": Param(
             float, above=1e-60, below=1e60, default=1.0, help="Public order of magnitude of the measurements."

@@ -115,23 +115,22 @@ def count_residuals(block: RecordBlock, state: tuple[Candidates, FloatArray]) ->
     return tuple(count_finite(np.abs(residuals), grid) for residuals in residuals_of_all(block, found))
 
 
-N_CHECKED = 7
+N_CHECKED = 5
 """Numbers of `sum_check`, each of them in [-1, 1]."""
 
 
-def sum_check(block: RecordBlock, state: tuple[Candidates, tuple[float, float], GaussianLattice]) -> IntegerArray:
-    """Sum of three votes, of two shortened residuals in units of their bounds, and of two shortened gains of squares.
+def sum_check(block: RecordBlock, state: tuple[Candidates, float, GaussianLattice]) -> IntegerArray:
+    """Sum of three votes and of two shortened gains of squares.
 
     A record votes 1 for what predicts its answer better, and -1 for what predicts it worse: the coefficients against
-    the intercept alone, the halved ones against the intercept alone, the coefficients against the halved ones. The
-    residuals are those of the intercept alone, and of the coefficients. Gains of squares are those of all and of half
-    of the coefficients against the intercept alone, in units of its squared bound: they see a few large errors.
+    the intercept alone, the halved ones against the intercept alone, the coefficients against the halved ones. Gains of
+    squares are those of all and of half of the coefficients against the intercept alone, in units of a squared bound:
+    they see a few large errors, and answers of which most are equal.
     """
-    found, bounds, lattice = state
+    found, bound, lattice = state
     alone, half, whole = residuals_of_all(block, found)
     pairs = (alone, whole), (alone, half), (half, whole)
     with np.errstate(all="ignore"):
         votes = [np.sign(np.abs(worse) - np.abs(better)) for worse, better in pairs]
-        means = [np.clip(alone / bounds[0], -1.0, 1.0), np.clip(whole / bounds[1], -1.0, 1.0)]
-        gains = [np.clip((alone**2 - other**2) / bounds[0] ** 2, -1.0, 1.0) for other in (whole, half)]
-    return integer_sum(np.column_stack([*votes, *means, *gains]), lattice)
+        gains = [np.clip((alone**2 - other**2) / bound**2, -1.0, 1.0) for other in (whole, half)]
+    return integer_sum(np.column_stack([*votes, *gains]), lattice)
