@@ -7,7 +7,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-oldest lint format audit bench bench-scale figures docs clean
-PYTEST := -m pytest -q -n 2 --doctest-modules --doctest-glob='*.md'
+PYTEST := -m pytest -q -n 2 --dist worksteal --doctest-modules --doctest-glob='*.md'
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

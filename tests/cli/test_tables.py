@@ -32,6 +32,11 @@ def test_any_text_can_be_printed_as_it_is():
     assert seen.get() == "[red]a[/x] \\udcff \u00fc\n"
 
 
+def test_no_name_steers_the_terminal():
+    shown = printable("dose\x1b[2J\n\x07")
+    assert shown.isprintable() and shown.startswith("dose\\x1b") and shown.endswith("\\n\\x07")
+
+
 def test_records_that_are_not_shown_are_counted():
     assert list(say_more_records(SHOWN_LINES, None)) == []
     assert list(say_more_records(SHOWN_LINES + 3, None)) == [

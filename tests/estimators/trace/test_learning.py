@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from hushrank.estimators.trace.coordinates import coefficients
-from hushrank.estimators.trace.learning import Task, _learn_design, learn, singular_values, without_noise
+from hushrank.estimators.trace.coordinates import Whitening, coefficients
+from hushrank.estimators.trace.learning import (
+    Task,
+    _learn_answers,
+    _learn_design,
+    learn,
+    singular_values,
+    within_reach,
+    without_noise,
+    without_noisy_rows,
+)
 from hushrank.linalg.fixed_rank import nearest_of_rank, noise_edge
 from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.events import Composed
@@ -146,3 +155,60 @@ def test_a_given_whitening_is_used_as_it_is(design):
     found = fit(here, whitening=here.whitening)
     assert not {"sum_moments", "count_sizes", "sum_measurements", "sum_octaves"} & set(here.asked)
     assert here.data.relative_error(found.coef) < 0.2
+
+
+# Entries that nobody, or hardly anybody, has seen
+
+
+def rare_rows(scale=1e-3):
+    """A matrix whose last row is small in whitened coordinates, and the whitening that makes it large again."""
+    point = nearest_of_rank(np.outer([3.0, 2.0, 1.0, scale], [1.0, 2.0, 2.0]), 1)
+    return point, Whitening(np.array([[1.0, 1.0, 1.0, 40.0]]), np.ones((1, 3)))
+
+
+def test_rows_that_noise_may_have_made_are_left_out_and_others_shortened_by_it():
+    point, _ = rare_rows(0.01)
+    energies = ((point.U * point.s) ** 2).sum(axis=1)
+    variance = energies[2] / 20.0
+    found = without_noisy_rows(point, variance).matrix
+    assert not found[3].any() and np.all(np.abs(found[:3]) < np.abs(point.matrix[:3]))
+    assert found[0] == pytest.approx(point.matrix[0] * (1.0 - variance / energies[0]), rel=0.2)
+    assert without_noisy_rows(point, 0.0).matrix == pytest.approx(point.matrix, abs=1e-12)
+    assert not without_noisy_rows(point, 1e6).matrix.any()
+
+
+def test_entries_beyond_the_reach_of_the_answers_are_shortened_where_they_are_noisy():
+    point, whitening = rare_rows(2.0)
+    before = coefficients(point, whitening)
+    noisy = coefficients(within_reach(point, whitening, 10.0, 1.0), whitening)
+    assert np.abs(before).max() > 100.0 and np.abs(noisy).max() <= 10.0 * (1 + 1e-9)
+    assert np.linalg.matrix_rank(noisy, 1e-9) == 1
+    clear = within_reach(point, whitening, 10.0, 1e-9)
+    assert clear is point  # they stand far above the noise
+    assert within_reach(point, whitening, 1e3, 1.0) is point
+
+
+# Answers
+
+
+def answers_of(numbers, **terms):
+    here = Situation(len(numbers), (3, 2), 1, **terms)
+    start = 0
+    for block in here.blocks:
+        block.y[...] = numbers[start : start + len(block)]
+        start += len(block)
+    return _learn_answers(here.releases, task_of(here), here.spending)
+
+
+def test_answers_that_are_mostly_equal_are_told_from_others():
+    rng = np.random.default_rng(1)
+    for numbers, are_tied in (
+        (rng.standard_normal(3000), False), (rng.standard_t(3, 3000), False), (50.0 + rng.standard_normal(3000), False),
+        ((rng.random(3000) < 0.1) * 1.0, True), (rng.poisson(0.2, 3000) * 1.0, True),
+        ((rng.random(3000) < 0.4) * 1.0, False),
+    ):  # fmt: skip
+        found = answers_of(numbers)
+        assert found.are_tied == are_tied and found.mean == pytest.approx(numbers.mean(), abs=0.1 * numbers.std())
+        assert 0.9 <= np.mean(np.abs(numbers - found.center) <= found.reach + abs(found.mean))
+        assert 0.0 < found.spread <= found.reach
+        assert found.center == found.mean or not are_tied

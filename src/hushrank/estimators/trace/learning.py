@@ -33,7 +33,8 @@ CENTER_SHARE = 0.25  # of the share of whitening, where measurements are dense
 BLIND_REACH = 4.0  # of answers that nothing is searched for about, as a multiple of y_scale
 TIED_SPREAD = 4.0  # reach of tied answers over what is then called their spread
 _CLEAR = 1.0  # deviations of the norm of a row of noise
-_FARTHEST = 2.0  # largest entry as a multiple of how far answers reach
+_FARTHEST = 2.0  # largest entry as a multiple of how far answers reach, unless its row and column
+_FAR = 200.0  # have so many times the energy of their noise
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -92,7 +93,8 @@ def learn(releases: AdaptiveReleases, task: Task, recipe: TraceRecipe) -> Fitted
     variance = descent.open_variance(place.point)
     point = without_noise(place.point, design.shape, variance, recipe.guard)
     if design.name == "entry":
-        point = within_reach(without_noisy_rows(point, variance), whitening, _FARTHEST * answers.reach / design.unit)
+        point = without_noisy_rows(point, variance)
+        point = within_reach(point, whitening, _FARTHEST * answers.reach / design.unit, variance)
     coef = design.unit * coefficients(point, whitening)
     candidates = Candidates(design, coef, place.intercept, answers.mean)
     check = check_fit(
@@ -177,19 +179,21 @@ def without_noisy_rows(point: FixedRank, variance: float) -> FixedRank:
     return nearest_of_rank(FixedRank(left, s, right).matrix, len(s))
 
 
-def within_reach(point: FixedRank, whitening: Whitening, limit: float) -> FixedRank:
-    """The matrix with entries of at most this size in the units of the data: longer rows and columns are shortened.
+def within_reach(point: FixedRank, whitening: Whitening, limit: float, variance: float) -> FixedRank:
+    """The matrix with entries of at most this size in the units of the data, unless they stand far above the noise.
 
-    Of the row and the column of an entry that is too large, the one that was seen more rarely is to blame.
+    Of the row and the column of an entry that is too large, the one of less energy over its noise is shortened: in
+    whitened coordinates that is the one which was seen more rarely.
     """
-    left, right = whitening.left[0], whitening.right[0]
-    sizes = np.abs(coefficients(point, whitening))
-    by_row = left[:, np.newaxis] >= right
-    rows, columns = (np.where(by_row, sizes, 0.0).max(axis=1), np.where(by_row, 0.0, sizes).max(axis=0))
-    if max(rows.max(), columns.max()) <= limit:
-        return point
     U, s, V = point
-    shorter = [(limit / np.maximum(most, limit))[:, np.newaxis] * side for most, side in ((rows, U), (columns, V))]
+    rows, columns = (((side * s) ** 2).sum(axis=1) for side in (U, V))
+    far = _FAR * len(s) * variance
+    is_row = rows[:, np.newaxis] <= columns
+    sizes = np.abs(coefficients(point, whitening)) * (np.minimum(rows[:, np.newaxis], columns) < far)
+    most = np.where(is_row, sizes, 0.0).max(axis=1), np.where(is_row, 0.0, sizes).max(axis=0)
+    if max(part.max() for part in most) <= limit:
+        return point
+    shorter = [(limit / np.maximum(part, limit))[:, np.newaxis] * side for part, side in zip(most, (U, V), strict=True)]
     return nearest_of_rank(FixedRank(shorter[0], s, shorter[1]).matrix, len(s))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from hushrank.estimators.searches import FEW_SEARCHES, SEARCHES, SearchRecipe
 from hushrank.privacy.adaptive import AdaptiveReleases
 
-
 _FEW_SEARCHES = replace(FEW_SEARCHES, most_share=0.12)  # more of the budget is for the mean
 
 
