@@ -45,7 +45,10 @@ class Source(ABC):
 
     @abstractmethod
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
-        """Blocks of at most `max_rows` entries, each with a length; they must not be written to."""
+        """Blocks of at most `max_rows` entries, each with a length; they must not be written to.
+
+        A source must not change a block that it has handed over: threads still read it when the next one is made.
+        """
 
     @abstractmethod
     def empty_block(self) -> Any:

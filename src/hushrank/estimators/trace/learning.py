@@ -32,6 +32,7 @@ SIZES = {"dense": 3, "rank_one": 2, "entry": 0}  # searches for sizes of measure
 CENTER_SHARE = 0.25  # of the share of whitening, where measurements are dense
 BLIND_REACH = 4.0  # of answers that nothing is searched for about, as a multiple of y_scale
 TIED_SPREAD = 4.0  # reach of tied answers over what is then called their spread
+# For entries; chosen on seven generated settings of 30000 records with popularities of 0 to 2 and epsilon of .1 to 1.
 _CLEAR = 1.0  # deviations of the norm of a row of noise
 _FARTHEST = 2.0  # largest entry as a multiple of how far answers reach, unless its row and column
 _FAR = 200.0  # have so many times the energy of their noise
