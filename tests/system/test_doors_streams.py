@@ -5,6 +5,8 @@ again, or a function that returns one and the same array, must not make a record
 numbers.
 """
 
+import time
+
 import numpy as np
 import pytest
 
@@ -77,15 +79,17 @@ def test_blocks_that_are_filled_again_count_once_each(kind, threads):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_function_that_fills_one_array_again_and_again_mixes_no_records_of_several_threads(threads):
-    shape, n = (24, 24), 3000
+    shape, n = (4, 3), 600
     X, y, buffer = np.random.default_rng(1).standard_normal((n, *shape)), np.ones(n), np.empty(shape)
 
     def doubled(x):
-        return np.multiply(x, 2.0, out=buffer)
+        np.multiply(x, 2.0, out=buffer)
+        time.sleep(1e-5)  # another thread may go on
+        return buffer
 
     source, lattice = read_measurements(X, y, design="dense", owner="test"), sum_lattice(1.0)
     one, other = (
-        LocalEngine(used, block_rows=128).total(
+        LocalEngine(used, block_rows=20).total(
             source, sum_start, (StartState(make_design("dense", shape, function), isotropic(shape), 0.0), lattice)
         )
         for used, function in ((threads, doubled), (1, lambda x: 2.0 * x))
