@@ -91,7 +91,7 @@ VARIANTS = {
 
 
 class Extreme(NamedTuple):
-    """Data that nothing was tuned on; measurements and answers times a factor, answers with an offset."""
+    """Data of other kinds; measurements and answers times a factor, answers with an offset."""
 
     cell: Cell
     x_factor: float = 1.0
@@ -255,7 +255,7 @@ def run() -> list[str]:
     words = {
         slopes: f"Rates: singular values 3, noise 0.5, d = 16, n = 6e4, epsilon 0.3 but for what varies; {DATA_SETS} "
         f"data sets with {RUNS} runs each.",
-        extremes: f"Data that nothing was tuned on: d = 20, n = 2e4, epsilon 1 but for what is stated; {FRESH} fresh "
+        extremes: f"Data of other kinds: d = 20, n = 2e4, epsilon 1 but for what is stated; {FRESH} fresh "
         f"records, {DRAWS} draws.",
     }
     return [line for part in order for line in (*((words[part], "") if part in words else ()), *shown[part], "")][:-1]

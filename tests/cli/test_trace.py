@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import hushrank
 from hushrank.cli import fit
 from hushrank.cli import main as main_module
-from hushrank.cli.trace import SHOWN, command, say_errors, say_gain
+from hushrank.cli.trace import SHOWN, command, say_doubts, say_errors, say_gain
 from hushrank.data.records.measurements import Measurements
 from hushrank.estimators.trace.estimator import PrivateTraceRegression
 from hushrank.evaluation.trace_data import trace_records
@@ -167,7 +167,7 @@ def test_nothing_above_the_noise_is_said_plainly(folder, options, words):
     assert f"typical size of an error: {model.spread_:.3g} (median, with noise)" in text
 
 
-@pytest.mark.parametrize(("gain", "shares"), [(0.5, (75, 25)), (0.031, (52, 48)), (1.02, (100, 0)), (-0.01, (50, 50))])
+@pytest.mark.parametrize(("gain", "shares"), [(0.5, (75, 25)), (0.041, (52, 48)), (1.02, (100, 0))])
 def test_gains_in_words(gain, shares):
     model = SimpleNamespace(coef_=np.eye(2), gain_=gain, gain_deviation_=0.0123, residual_=0.25, spread_=1.5)
     said = f"it predicts about {shares[0]} % of the records better than the intercept alone and {shares[1]} % worse"
@@ -175,6 +175,16 @@ def test_gains_in_words(gain, shares):
         f"the matrix stands above the noise: {said} (gain {gain:.3g} of at most 1, its noise 0.012)"
     )
     assert say_errors(model) == "typical size of an error: 0.25 with the matrix, 1.5 without it (median, with noise)"
+
+
+@pytest.mark.parametrize("gain", [-0.65, -0.01, 0.03])
+def test_a_matrix_that_squared_errors_alone_speak_for_says_so(gain):
+    model = SimpleNamespace(coef_=np.eye(2), gain_=gain, gain_deviation_=0.0123, residual_=0.25, spread_=0.2)
+    assert say_gain(model).startswith(
+        "the matrix stands above the noise by squared errors alone, as where most answers"
+    )
+    [doubt] = say_doubts(model)
+    assert doubt.startswith("DOUBTFUL") and "equal" in doubt and "centered" in doubt and "--y-scale" in doubt
 
 
 def test_a_smaller_rank_than_asked_for_is_said(folder, monkeypatch):

@@ -12,6 +12,7 @@ from hushrank.cli.tables import make_table, printable
 
 SHOWN = 5
 MOST_NOISE = 0.3  # of a gain, which is at most 1
+CLEAR = 3.0  # deviations of a gain
 
 
 @fit_command("PrivateTraceRegression", MEASUREMENTS)
@@ -57,6 +58,8 @@ def say_gain(model: Any) -> str:
     if not model.coef_.any():
         learned = "only the intercept was learned" if model.intercept == "private" else "nothing was learned"
         return f"nothing stood above the noise: {learned}, and every prediction is {model.intercept_:.4g} ({shown})"
+    if model.gain_ <= CLEAR * model.gain_deviation_:
+        return f"the matrix stands above the noise by squared errors alone, as where most answers are equal ({shown})"
     # The gain is the share of records that are predicted better, less that of those predicted worse.
     better = round(50.0 * (1.0 + min(max(float(model.gain_), 0.0), 1.0)))
     shares = f"about {better} % of the records better than the intercept alone and {100 - better} % worse"
@@ -76,8 +79,8 @@ def say_doubts(model: Any) -> Iterator[str]:
         yield "too few records for this budget: these numbers are mostly noise (see hushrank plan trace)"
     elif model.coef_.any() and model.residual_ >= model.spread_:
         yield (
-            "DOUBTFUL: errors are as large with the matrix as without it. Answers may be larger or smaller than "
-            "--y-scale covers, a factor of 1000: give their order of magnitude"
+            "DOUBTFUL: typical errors are as large with the matrix as without it. Most answers may be equal, x and z "
+            "far from centered, or answers larger or smaller than --y-scale covers, a factor of 1000"
         )
 
 

@@ -95,8 +95,8 @@ class PrivateTraceRegression(RegressorMixin, TracePlanner, PrivateEstimator):
         Median size of an answer less its prediction, and less the intercept alone; with noise.
     gain_ : float
         Share of records that `coef_` predicts better than an intercept alone, less the share of those that it predicts
-        worse, with noise. Below three times `gain_deviation_` it is noise. Where `coef_` is zero, that of what was
-        given up.
+        worse, with noise; within three times `gain_deviation_` it is noise. Where most answers are equal it may be
+        below zero: squared errors decide there. Where `coef_` is zero, that of what was given up.
     gain_deviation_ : float
         Standard deviation of the noise of the gain.
     n_rows_, n_columns_ : int
