@@ -148,8 +148,14 @@ class PrivateRelease(ABC):
         budget = self._check_parameters()
         known = self._check_sizes(shape, sizes)
         releases = self._plan(budget, known)
-        forecast, notes = self._forecast(releases, known), tuple(self._notes(releases, known))
-        return replace(make_plan(budget, *releases.steps()), forecast=forecast, notes=notes)
+        plan = make_plan(budget, *releases.steps())
+        return replace(
+            plan,
+            forecast=self._forecast(releases, known),
+            notes=tuple(self._notes(releases, known)),
+            shares=self._shares(releases, known),
+            resources=self._resources(releases, known),
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, without pickle; `hushrank.load` reads it.
@@ -179,6 +185,14 @@ class PrivateRelease(ABC):
     def _notes(self, releases: Any, sizes: Sizes) -> Iterable[str]:
         """What somebody who plans this should know before the charge, from public numbers alone."""
         return ()
+
+    def _shares(self, releases: Any, sizes: Sizes) -> dict[str, float]:
+        """What the budget would be spent on, where the shares follow from the number of people."""
+        return {}
+
+    def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
+        """Memory and time of a fit, by name and unit, from public numbers alone; nothing where nobody measured them."""
+        return {}
 
     def _noise_probe(self, releases: Any, sizes: Sizes) -> "NoiseProbe | None":
         """Data on which a model shows its noise, and how to read it off; None where nothing is said about it."""

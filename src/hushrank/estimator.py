@@ -19,6 +19,7 @@ from hushrank.base import Attribute, Param, PrivateRelease
 from hushrank.data.rows.reading import read_rows
 from hushrank.data.source import Source
 from hushrank.engine.local import LocalEngine
+from hushrank.engine.memory import check_memory, threads_of
 from hushrank.engine.protocol import Engine
 from hushrank.exceptions import InvalidParameter, NotFitted
 from hushrank.privacy.noise.source import NoiseSource
@@ -46,6 +47,7 @@ class PrivateEstimator(PrivateRelease, BaseEstimator):
     - `_read(*data)`, where the data are something else than rows of numbers: it gives a `Source`, or takes one;
     - `fit`, where the data are more than `X`: `fit(X, y)` or `fit(X, y, users)` that calls `_fit_data` with all of it;
     - `_check_source(source, releases)`, where the schema of the data must fit the plan;
+    - `_memory_bytes(source, threads)`, where a fit may not fit into memory: it is refused before the charge;
     - `_noise_probe(releases, sizes)`, how the conformance suite can see the noise of a model (None: not at all).
     """
 
@@ -110,6 +112,10 @@ iterator of blocks, or function that returns such an iterator
     def _check_source(self, source: Any, releases: Any) -> None:
         """Refuse data whose public schema does not fit the plan; called before the charge."""
 
+    def _memory_bytes(self, source: Any, threads: int) -> float:
+        """Memory that a fit takes beyond the data, with totals for so many threads; 0 where nobody measured it."""
+        return 0.0
+
     def _fit_data(self, *data: Any) -> Self:
         """The life of a fit; what `fit` does with its data."""
         budget, owner = self._check_parameters(), type(self).__name__
@@ -117,6 +123,7 @@ iterator of blocks, or function that returns such an iterator
         releases = self._plan(budget, source.sizes)
         self._check_source(source, releases)
         engine = LocalEngine() if self.engine is None else self.engine
+        check_memory(self._memory_bytes(source, threads_of(engine)), owner)
         total = partial(engine.total, source, verbose=self.verbose, label=owner)
         learned = self._execute(budget, releases, lambda noise: self._fit(source, releases, noise, total))
         self._keep({**learned, **self._schema_of(source)})

@@ -77,6 +77,8 @@ class Param:
         versions still read the file.
     default : object
         Default of the constructor; `...` for a parameter that must be given.
+    absent : object
+        Value in the model files of older versions, which do not name the parameter, where that is not the default.
     help : str
         What the command line says about it: one sentence, and what the default means where it is None.
     option : str or None
@@ -104,6 +106,7 @@ class Param:
     description: str = ""
     later: bool = False
     default: Any = ...
+    absent: Any = ...
     help: str = ""
     option: str | None = ""
     metavars: tuple[str, ...] = ()

@@ -1,25 +1,18 @@
-"""Accounting is exact for Gaussians, never under-charges mixtures, and the filter keeps its laws."""
+"""Accounting is exact for Gaussians and never under-charges mixtures."""
 
-import copy
 import json
 import math
-import pickle
-import threading
-import time
 from fractions import Fraction
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from fork_support import in_child
-from hushrank.exceptions import BudgetExceeded, InvalidParameter, StateMisuse
+from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import accountant, gdp
-from hushrank.privacy.accountant import GdpFilter, guarantee
+from hushrank.privacy.accountant import guarantee
 from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated, leaves
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.losses import MAX_COUNT
@@ -197,165 +190,6 @@ def test_guarantee_reports_what_was_given():
     assert guarantee(Pure(3.0), Budget(1.0), numerics="exact").epsilon == 3.0
 
 
-# The filter
-
-spends = st.one_of(
-    st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000),
-    st.floats(0.001, 1.0),
-    st.builds(Gaussian, st.floats(0.5, 50.0)),
-    st.builds(Pure, st.floats(0.01, 1.0)),
-    st.builds(lambda x, n: Repeated(Gaussian(x), n), st.floats(2.0, 90.0), st.integers(1, 9)),
-)
-
-
-@given(st.floats(0.05, 3.0), st.lists(spends, max_size=12), st.booleans())
-@settings(deadline=None)
-def test_filter_never_hands_out_more_than_its_mu(mu, asked, finish):
-    budget, handed = GdpFilter(mu), []
-    for item in asked:
-        before = (budget.spent, budget.left)
-        try:
-            if isinstance(item, Fraction | float):
-                handed.append(budget.share(item))
-            else:
-                budget.spend(item)
-                handed.append(item)
-        except BudgetExceeded as refusal:
-            assert (budget.spent, budget.left) == before
-            assert refusal.currency == "mu^2" and refusal.asked >= refusal.left
-        assert budget.spent + budget.left == budget.total == Fraction(mu) ** 2 >= budget.spent
-    if finish and budget.left:
-        handed.append(budget.rest())
-        assert budget.left == 0
-        assert accountant.mu(Composed(handed)) == near(mu, 1e-12)
-    cost = sum((GdpFilter.from_event(event).total for event in handed), Fraction(0))
-    assert cost <= budget.spent
-
-
-@pytest.mark.parametrize("tenth", [Fraction(1, 10), 0.1, np.float64(0.1)])
-def test_ten_tenths_fit_exactly(tenth):
-    budget = GdpFilter(0.7)
-    for _ in range(10):
-        assert budget.share(tenth).noise_multiplier == near(math.sqrt(10.0) / 0.7, 1e-15)
-    assert budget.left == 0
-    with pytest.raises(BudgetExceeded, match=r"^budget exceeded: asked for mu\^2 = 0\.049, left 0\.$"):
-        budget.share(tenth)
-    with pytest.raises(BudgetExceeded, match=r"left 0\.$"):
-        budget.rest()
-
-
-def test_shares_split_the_square_of_mu():
-    budget = GdpFilter(1.0)
-    assert [budget.share(Fraction(1, 4)) for _ in range(3)] == [Gaussian(2.0)] * 3
-    with pytest.raises(BudgetExceeded, match=r"asked for mu\^2 = 0\.5, left 0\.25\.$"):
-        budget.share(0.5)
-    assert budget.share(Fraction(1, 5)).noise_multiplier ** 2 >= 5.0
-    assert budget.rest().noise_multiplier == near(math.sqrt(20.0), 1e-15)
-
-
-def test_filter_of_a_planned_event_is_its_exact_cost():
-    planned = Gaussian(1.0 / 0.3)
-    budget = GdpFilter.from_event(planned)
-    budget.spend(planned)
-    assert budget.left == 0
-    assert GdpFilter.from_event(Repeated(Gaussian(3.0), 18)).total == 2
-
-
-def test_adaptive_choice_of_shares_does_not_exceed_the_curve():
-    # The second release is large, small or absent depending on the first output, which is integrated out.
-    budget = GdpFilter(1.0)
-    first, rest = 1.0 / budget.share(0.3).noise_multiplier, math.sqrt(budget.left)
-    y, step = np.linspace(-12.0, 12.0, 20001, retstep=True)
-    density, loss = np.exp(-((y - first) ** 2) / 2) / math.sqrt(2 * math.pi), first * y - first**2 / 2
-    for at in (0.2, 1.0, 2.5):
-        for levels in ((0.0, rest), (rest, 0.0), (0.4 * rest, rest)):
-            values = np.where(y < 0.5, *(gaussian_curve(at - loss, level) for level in levels))
-            adaptive = float(np.sum(density * values) * step)
-            assert adaptive <= float(gdp.gaussian_delta(at, 1.0))
-        whole = float(np.sum(density * gaussian_curve(at - loss, rest)) * step)
-        assert whole == near(float(gdp.gaussian_delta(at, 1.0)), 1e-7)
-
-
-# One filter
-
-
-class SlowFraction(Fraction):
-    """Lets every other thread run between what is left and what is booked."""
-
-    def __sub__(self, other):
-        left = Fraction(self) - other
-        time.sleep(0.002)
-        return left
-
-
-def take(budget, request):
-    try:
-        event = request(budget)
-    except BudgetExceeded:
-        return None
-    return Gaussian(8.0) if event is None else event
-
-
-@pytest.mark.parametrize(
-    "request_share",
-    [
-        lambda budget: budget.share(Fraction(1, 64)),
-        lambda budget: budget.rest(),
-        lambda budget: budget.spend(Gaussian(8.0)),
-    ],
-    ids=["share", "rest", "spend"],
-)
-def test_threads_never_get_more_than_there_is(request_share):
-    budget, barrier, handed = GdpFilter(1.0), threading.Barrier(12), []
-    budget._total = SlowFraction(budget.total)
-
-    def work():
-        barrier.wait()
-        for _ in range(8):
-            handed.append(take(budget, request_share))
-
-    threads = [threading.Thread(target=work) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    got = [event for event in handed if event is not None]
-    assert len(handed) == 96 and len(got) in (1, 64)
-    assert accountant.squared_mu(Composed(got), "test") == 1 == budget.spent and budget.left == 0
-
-
-@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_filter_is_not_copied(duplicate):
-    for budget in (GdpFilter(1.0), GdpFilter.from_event(Gaussian(2.0))):
-        with pytest.raises(StateMisuse, match=r"^a budget filter cannot be copied or pickled: what is left would be s"):
-            duplicate(budget)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda budget: budget.share(0.25),
-        lambda budget: budget.rest(),
-        lambda budget: budget.spend(Gaussian(9.0)),
-        lambda budget: budget.left,
-        lambda budget: budget.spent,
-    ],
-)
-def test_a_forked_child_cannot_spend_its_parents_budget(use):
-    budget = GdpFilter(1.0)
-    budget.share(0.5)
-    assert in_child(lambda: use(budget)).startswith("StateMisuse: this budget filter was made before a fork: what is")
-    assert budget.left == Fraction(1, 2)
-    use(budget)
-
-
-def test_a_filter_of_nothing_hands_out_nothing():
-    budget = GdpFilter.from_event(Composed([]))
-    for call in (lambda: budget.share(0.5), budget.rest, lambda: budget.spend(Pure(1e-9))):
-        with pytest.raises(BudgetExceeded):
-            call()
-
-
 def test_the_sum_of_epsilons_is_exact_and_of_pure_releases_only():
     assert accountant.summed_epsilon(leaves(Repeated(Pure(0.1), 10))) == 10 * Fraction(0.1) != 1
     assert accountant.summed_epsilon({}) == 0
@@ -374,14 +208,6 @@ def test_the_sum_of_epsilons_is_exact_and_of_pure_releases_only():
         (lambda: accountant.delta(Pure(1.0), math.nan), r"^epsilon of accountant\.delta must be a finite"),
         (lambda: accountant.epsilon(None, 0.1), r"^event of accountant\.epsilon must be made of Gaussian"),
         (lambda: accountant.mu(Mixture([0], [0])), r"^event of accountant\.mu must be made of Gaussian and"),
-        (lambda: GdpFilter(0.0), r"^mu of GdpFilter must be a finite float > 0; got 0\.0\.$"),
-        (lambda: GdpFilter(1.0).share(0), r"^fraction of GdpFilter\.share must be in \(0, 1\]; got 0\.$"),
-        (lambda: GdpFilter(1.0).share(1.5), r"^fraction of GdpFilter\.share must be in \(0, 1\]; got 1\.5"),
-        (lambda: GdpFilter(1.0).share(-0.5), r"^fraction of GdpFilter\.share must be a finite float > 0"),
-        (lambda: GdpFilter(1.0).share(True), r"^fraction of GdpFilter\.share must be a finite float > 0"),
-        (lambda: GdpFilter(1.0).spend(NonPrivate()), r"^event of GdpFilter\.spend must be made of Gaussian"),
-        (lambda: GdpFilter(1.0).spend(Mixture([0], [0])), r"^event of GdpFilter\.spend must be made of Ga"),
-        (lambda: GdpFilter(1.0).spend("x"), r"^event of GdpFilter\.spend must be made of Gaussian, Pure"),
     ],
 )
 def test_refusals(call, message):

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import accountant
-from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.shares import split_budget
 

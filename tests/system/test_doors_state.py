@@ -20,8 +20,9 @@ from fork_support import fork, in_child, outcome_of, start_child
 from hushrank import LocalEngine, PrivateCompletion, PrivatePCA
 from hushrank.estimators.second_moment.sums import sum_rows
 from hushrank.exceptions import BudgetExceeded, HushrankError, InvalidParameter
-from hushrank.privacy.accountant import GdpFilter, squared_mu
+from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.events import Composed, Gaussian, Pure
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.ledger import Ledger
 from hushrank.privacy.mechanisms.exponential import choose, release_eigenvalues, score_lattice

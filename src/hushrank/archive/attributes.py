@@ -36,6 +36,8 @@ class Attribute:
         Sizes: a number, the name of a parameter, `COLUMNS`, or a range of sizes.
     minimum, above : float, optional
         Limits of all numbers: >= minimum, > above.
+    later : bool
+        Whether the attribute was added after the first model files: older ones do not have it.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Attribute:
     shape: tuple[Size, ...] = ()
     minimum: float | None = None
     above: float | None = None
+    later: bool = False
 
     def check_shape(self, value: Any, name: str, sizes: Mapping[str, Any]) -> None:
         """Raise ValueError unless the array, list or number has this shape, given the sizes that are known by name."""

@@ -40,7 +40,8 @@ _LARGEST_SIZE, _LARGEST_INT64 = 2**31 - 1, 2**63 - 1
 def describe_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Content and columns of the file of a fitted model, which `restore_model` would take; else ModelFileError."""
     learned, owner = {name: _plain(value) for name, value in model._learned().items()}, type(model).__name__
-    if set(learned) - {_NAMES, _GUARANTEE, *model._schema} != set(model._learns):
+    found = set(learned) - {_NAMES, _GUARANTEE, *model._schema}
+    if not _required(model._learns) <= found <= set(model._learns):
         raise ModelFileError(f"parameters of this {owner} were changed after its fit: set them back.")
     try:
         _check_shapes(model, learned)
@@ -80,11 +81,13 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
         raise ValueError("it has two guarantees")
     learned[_GUARANTEE] = Guarantee.from_dict(content["guarantee"])
     _check_parameter_names(cls, parameters)
+    table = cls.parameter_table()
+    older = {name: line.absent for name, line in table.items() if line.absent is not ... and name not in parameters}
+    parameters |= older
     repeated = {name: kept for name, kept in cls._repeated.items() if name not in parameters}
     if not all(isinstance(learned.get(kept), list | np.ndarray | Texts) for kept in repeated.values()):
         raise ValueError(f"its parameter {next(iter(repeated))!r} is missing, and no attribute repeats it")
     parameters |= {name: learned[kept] for name, kept in repeated.items()}
-    table = cls.parameter_table()
     # Sizes first, with columns as they are in the file: a wrong one is refused before much is made of it.
     _check_shapes(cls(**{name: table[name].from_json(value) for name, value in parameters.items()}), learned)
     learned = {name: _to_objects(value) for name, value in learned.items()}
@@ -99,7 +102,7 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
 def _check_shapes(model: Any, learned: Mapping[str, Any]) -> None:
     """Refuse attributes that were not declared or not in this shape."""
     owner, table = type(model).__name__, _declared(model)
-    if not table.keys() - {_NAMES} | {_GUARANTEE} <= learned.keys() <= table.keys() | {_GUARANTEE}:
+    if not _required(table) - {_NAMES} | {_GUARANTEE} <= learned.keys() <= table.keys() | {_GUARANTEE}:
         raise ValueError(f"it does not have the attributes of a {owner}")
     schema = {
         name: check_integer(learned[name], name, owner, minimum=1, maximum=_LARGEST_SIZE) for name in model._schema
@@ -128,6 +131,11 @@ def _declared(model: Any) -> dict[str, Attribute]:
     schema = {name: Attribute(int) for name in model._schema}
     names = {_NAMES: Attribute(str, (COLUMNS,))} if COLUMNS in schema else {}
     return {**model._learns, **schema, **names}
+
+
+def _required(table: Mapping[str, Attribute]) -> set[str]:
+    """Attributes that every file holds: those of the first version."""
+    return {name for name, line in table.items() if not line.later}
 
 
 def _check_parameter_names(cls: Any, parameters: Mapping[str, Any]) -> None:

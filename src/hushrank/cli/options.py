@@ -13,6 +13,7 @@ import numpy as np
 
 from hushrank.base import PrivateRelease
 from hushrank.estimators.completion.parameters import CatalogueParam
+from hushrank.estimators.second_moment.parameters import BoundsParam
 from hushrank.parameters import PairParam, Param
 from hushrank.privacy.guarantee import Unit
 
@@ -66,6 +67,26 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
         return read_catalogue(Path(value))
 
 
+class Bounds(click.ParamType):  # type: ignore[type-arg]  # as above
+    """LOW,HIGH for all columns, or the path of an .npy or .csv file with a pair for each column, in their order."""
+
+    name = "low,high or file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A pair of numbers, or an array of pairs; a CSV file has a header, whose last two columns are low and high."""
+        if not isinstance(value, str):
+            return value
+        try:
+            if value.endswith(".npy"):
+                return np.load(Path(value), allow_pickle=False)
+            if value.endswith(".csv"):
+                lines = Path(value).read_text().splitlines()[1:]
+                return [[float(cell) for cell in line.split(",")[-2:]] for line in lines if line.strip()]
+            return [float(number) for number in value.split(",")]
+        except (OSError, ValueError, EOFError):
+            self.fail(f"{value!r} is not LOW,HIGH, or an .npy or .csv file with a pair for each column.", param, ctx)
+
+
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # as above
     """A number, or one of some words."""
 
@@ -90,6 +111,8 @@ def to_type(name: str, line: Param) -> Any:
         return Items()
     if isinstance(line, PairParam):
         return int
+    if isinstance(line, BoundsParam):
+        return Bounds()
     if line.kind is None and line.words:
         return click.Choice(line.words)
     if line.kind is np.ndarray:

@@ -109,7 +109,7 @@ class LocalEngine:
 
     def _split(self, source: Source) -> tuple[int, int]:
         """Threads to start, and rows per block: small data are shared out evenly and start no idle threads."""
-        threads = self.threads if self.threads is not None else _available_cores()
+        threads = self.threads if self.threads is not None else available_cores()
         if source.n_samples is None:
             return threads, self.block_rows
         share = max(_ROWS_WORTH_A_BLOCK, -(-source.n_samples // (4 * threads)))
@@ -227,7 +227,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

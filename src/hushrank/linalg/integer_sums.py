@@ -31,7 +31,7 @@ from hushrank.linalg.quantize import (
 
 IntegerArray = NDArray[np.int64]
 
-_EXACT_IN_FLOAT = 2**53
+EXACT_IN_FLOAT = 2**53
 
 
 def integer_gram(
@@ -112,7 +112,13 @@ def integer_gram_complex(
     rows = check_rows(X, "X", "integer_gram_complex")
     d = rows.shape[1]
     joint = _sum_products(rows, norm_bound, squared_bound, rows_per_block, "integer_gram_complex", tally, 2 * d)
-    # Rows (a, b) of y = a + ib: Re y y^* = a a^T + b b^T, Im y y^* = b a^T - a b^T.
+    return hermitian_parts(joint)
+
+
+def hermitian_parts(joint: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
+    """Real and imaginary part of sum y y^* from the Gram matrix of the rows (a, b) of y = a + ib."""
+    d = len(joint) // 2
+    # Re y y^* = a a^T + b b^T, Im y y^* = b a^T - a b^T.
     return joint[:d, :d] + joint[d:, d:], joint[d:, :d] - joint[:d, d:]
 
 
@@ -194,12 +200,12 @@ def check_integer_products() -> None:
     Reduced-precision or Strassen-like products would not; the Gram functions check once, before the first product.
     """
     for n_rows, n_columns in ((32, 1), (1, 7), (17, 33), (1027, 37), (515, 130)):
-        top = math.isqrt(_EXACT_IN_FLOAT // n_rows)
+        top = math.isqrt(EXACT_IN_FLOAT // n_rows)
         i, j = np.ogrid[:n_rows, :n_columns]
         magnitudes = top - (7919 * i + 104729 * j + i * j) % 1000
         integers = np.where((i + j * j) % 3 == 0, -magnitudes, magnitudes).astype(np.int64)
         product = np.empty((n_columns, n_columns))
-        _multiply(integers.astype(np.float64), product)
+        multiply_integers(integers.astype(np.float64), product)
         if not np.array_equal(product, integers.T @ integers):  # int64 products never go through the BLAS
             raise RuntimeError("the installed BLAS does not multiply integer float64 matrices exactly.")
 
@@ -219,14 +225,14 @@ def _sum_products(
     rows_per_block = check_integer(rows_per_block, "rows_per_block", owner, LARGEST_BOUND)
     check_integer_products()
     # |sum of y_j y_k| <= rows * squared_bound <= 2^53 for every partial sum of a product.
-    rows = min(rows_per_block, _EXACT_IN_FLOAT // squared_bound, max(X.shape[0], 1))
+    rows = min(rows_per_block, EXACT_IN_FLOAT // squared_bound, max(X.shape[0], 1))
     quantized, product = np.empty((rows, width)), np.empty((width, width))
     total, counts = np.zeros((width, width), np.int64), new_tally() if tally is None else tally
     for block in _wide_blocks(X, rows, width):
         Y = quantized[: len(block)]
         quantize_block(block, norm_bound, float(squared_bound), 2, Y, counts)
-        _multiply(Y, product)
-        _add_integers(product, total)
+        multiply_integers(Y, product)
+        add_integers(product, total)
     return total
 
 
@@ -245,13 +251,13 @@ def _wide_blocks(X: NDArray[Any], rows_per_block: int, width: int) -> Iterator[F
         yield buffer[: len(block)]
 
 
-def _multiply(Y: FloatArray, product: FloatArray) -> None:
+def multiply_integers(Y: FloatArray, product: FloatArray) -> None:
     """Fill `product` with Y^T Y; NumPy recognizes the shared operand and computes one triangle."""
     np.matmul(Y.T, Y, out=product)
 
 
 @compiled
-def _add_integers(product: FloatArray, total: IntegerArray) -> None:
+def add_integers(product: FloatArray, total: IntegerArray) -> None:
     """Add a matrix of integers held as float64 to an int64 matrix."""
     for i in range(product.shape[0]):
         for j in range(product.shape[1]):

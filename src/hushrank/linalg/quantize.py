@@ -182,7 +182,7 @@ def check_integer(value: int, name: str, owner: str, largest: int) -> int:
 
 
 @compiled
-def _power_sum(X: FloatArray, i: int, power: int) -> float:
+def power_sum(X: FloatArray, i: int, power: int) -> float:
     """Sum of |X[i, j]|^power for power 1 or 2, in a fixed order that four lanes can share."""
     s0 = s1 = s2 = s3 = 0.0
     n_features = X.shape[1]
@@ -245,12 +245,12 @@ def _round_row(
     factor = _norm(limit, power) / (norm if is_long else norm_bound)
     for j in range(n_features):
         Y[k, j] = np.rint(X[i, j] * factor)
-    integer_total = _power_sum(Y, k, power)
+    integer_total = power_sum(Y, k, power)
     if integer_total > limit:
         factor *= 1 - 3 * slack
         for j in range(n_features):
             Y[k, j] = np.trunc(X[i, j] * factor)
-        integer_total = _power_sum(Y, k, power)
+        integer_total = power_sum(Y, k, power)
     if not integer_total <= limit:
         Y[k, :] = 0.0
     return bool(is_long)
@@ -267,7 +267,7 @@ def quantize_block(
     scratch = np.empty((1, X.shape[1]))
     lost = shortened = 0
     for i in range(X.shape[0]):
-        total = _power_sum(X, i, power)
+        total = power_sum(X, i, power)
         if _SMALLEST_SUM < total < math.inf:
             shortened += _round_row(X, i, total, norm_bound, limit, power, Y, i)
             continue
@@ -279,7 +279,7 @@ def quantize_block(
         # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
         for j in range(X.shape[1]):
             scratch[0, j] = X[i, j] / largest
-        total = _power_sum(scratch, 0, power)
+        total = power_sum(scratch, 0, power)
         shortened += _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)
     tally[0] += X.shape[0]
     tally[1] += lost

@@ -29,6 +29,21 @@ def eigenbasis(A: Matrix) -> tuple[FloatArray, Matrix]:
     return values[::-1].copy(), vectors[:, ::-1]
 
 
+def all_eigenvalues(A: Matrix) -> FloatArray:
+    """All eigenvalues of a symmetric or Hermitian matrix, in falling order, without their eigenvectors.
+
+    Computed with one BLAS thread, as in `top_eigenpairs`.
+
+    Examples
+    --------
+    >>> all_eigenvalues(np.array([[2.0, 0.0], [0.0, 5.0]]))
+    array([5., 2.])
+    """
+    with one_blas_thread():
+        values: FloatArray = np.linalg.eigvalsh(A)
+    return values[::-1].copy()
+
+
 def top_eigenpairs(A: Matrix, n_components: int) -> tuple[FloatArray, Matrix]:
     """Largest eigenvalues of a symmetric or Hermitian matrix, in falling order, and their eigenvectors as rows.
 

@@ -2,25 +2,21 @@
 
 Bounds     1 the Gaussian curve at mu^2 = sum of count/noise_multiplier^2, mixed over the losses of all other
            releases; 2 zCDP, where a bounded range makes it smaller; 3 the sum of epsilons of pure releases.
-Filter     shares of one mu^2, chosen one after another from released values.
-Privacy    docs/privacy/accounting.md, sections 3 to 8.
+Privacy    docs/privacy/accounting.md, sections 3 to 7; filters.py has the sums of releases chosen one after another.
 """
 
 import math
 import sys
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Rational
 
-from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_real
 from hushrank.privacy import gdp, losses
 from hushrank.privacy.events import Event, Gaussian, Leaf, Mixture, NonPrivate, Pure, leaves
 from hushrank.privacy.guarantee import Budget, Guarantee
-from hushrank.privacy.ownership import SingleOwner
-from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
+from hushrank.privacy.rational import float_at_least
 
 
 def delta(event: Event, epsilon: float) -> float:
@@ -172,103 +168,6 @@ def _losses(rest: tuple[tuple[Leaf, int], ...]) -> losses.LossDistribution:
     return losses.compose(laws)
 
 
-class GdpFilter(SingleOwner):
-    """Hands out shares of one mu^2 to releases that are chosen one after another.
-
-    The size of every share, and whether there is a next one, may depend on released values and on public
-    ones, never on the data otherwise. All that was handed out is then mu-GDP: with mu^2 = sum mu_k^2 fixed in
-    advance, what a release leaves over is known before it is drawn, so by induction from the last release to
-    the first the whole is dominated by one Gaussian release of parameter mu (docs/privacy/accounting.md,
-    section 8; the GDP filter of Smith and Thakurta 2022). Sums are exact rational numbers.
-
-    A filter is one for all threads of the process that made it: it cannot be copied or pickled, and refuses to
-    work in a forked child.
-
-    Parameters
-    ----------
-    mu : float > 0
-
-    Examples
-    --------
-    >>> budget = GdpFilter(mu=0.5)
-    >>> budget.share(Fraction(1, 4))
-    Gaussian(noise_multiplier=4.0)
-    >>> budget.spend(Gaussian(4.0))
-    >>> budget.rest(), budget.left
-    (Gaussian(noise_multiplier=2.8284271247461903), Fraction(0, 1))
-    """
-
-    _owned, _danger = "budget filter", "what is left would be spent twice"
-
-    def __init__(self, mu: float) -> None:
-        self._start(Fraction(check_real(mu, "mu", "GdpFilter", above=0)) ** 2)
-
-    @classmethod
-    def from_event(cls, event: Event) -> "GdpFilter":
-        """Filter whose whole mu^2 is exactly what a planned event of Gaussian and Pure releases costs."""
-        made = cls.__new__(cls)
-        made._start(squared_mu(event, "GdpFilter.from_event"))
-        return made
-
-    def _start(self, total: Fraction) -> None:
-        self._take_ownership()
-        self._lock = threading.Lock()
-        self._total, self._spent = total, Fraction(0)
-
-    @property
-    def total(self) -> Fraction:
-        """The whole mu^2."""
-        return self._total
-
-    @property
-    def spent(self) -> Fraction:
-        """mu^2 handed out so far."""
-        self._check_owner()
-        return self._spent
-
-    @property
-    def left(self) -> Fraction:
-        """mu^2 that can still be handed out, unless another thread is faster."""
-        return self._total - self.spent
-
-    def share(self, fraction: Fraction | float) -> Gaussian:
-        """A Gaussian release that costs at most `fraction` of the whole mu^2, or BudgetExceeded.
-
-        A float is read as the simplest fraction that rounds to it, so that ten shares of 0.1 make a whole.
-        """
-        cost = _read_fraction(fraction) * self._total
-        event = _event_of(cost)  # made first: if this fails nothing is booked
-        self._book(cost)
-        return event
-
-    def rest(self) -> Gaussian:
-        """One Gaussian release that costs all that is left, or BudgetExceeded if nothing is."""
-        self._check_owner()
-        with self._lock:  # no other thread spends between what is read and what is booked
-            event = _event_of(self._total - self._spent)
-            self._spent = self._total
-        return event
-
-    def spend(self, event: Event) -> None:
-        """Book an event of Gaussian and Pure releases, the latter at mu_of_pure, or raise BudgetExceeded."""
-        self._book(squared_mu(event, "GdpFilter.spend"))
-
-    def _book(self, cost: Fraction) -> None:
-        self._check_owner()  # before the lock
-        with self._lock:
-            left = self._total - self._spent
-            if cost > left:
-                raise BudgetExceeded(float_at_least(cost), float_at_most(left), "mu^2")
-            self._spent += cost
-
-
-def _event_of(cost: Fraction) -> Gaussian:
-    """The Gaussian release that costs at most this mu^2."""
-    if not cost:
-        raise BudgetExceeded(math.ulp(0.0), 0.0, "mu^2")
-    return Gaussian(sqrt_at_least(1 / cost))
-
-
 def squared_mu(event: Event, owner: str) -> Fraction:
     """Exact sum of mu^2 over the Gaussian and Pure releases of an event."""
     total = Fraction(0)
@@ -280,15 +179,3 @@ def squared_mu(event: Event, owner: str) -> Fraction:
         else:
             raise InvalidParameter(owner, "event", "made of Gaussian and Pure releases", leaf)
     return total
-
-
-def _read_fraction(value: Fraction | float) -> Fraction:
-    if isinstance(value, Rational) and not isinstance(value, bool):
-        exact = Fraction(value)
-    else:
-        number = check_real(value, "fraction", "GdpFilter.share", above=0)
-        simple = Fraction(number).limit_denominator(10**6)
-        exact = simple if float(simple) == number else Fraction(number)
-    if not 0 < exact <= 1:
-        raise InvalidParameter("GdpFilter.share", "fraction", "in (0, 1]", value)
-    return exact

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.events import Event, Gaussian
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.counts import release_counts
 from hushrank.privacy.mechanisms.hollow import release_hollow

@@ -10,11 +10,12 @@ from typing import Any
 from hushrank.parameters import DEFAULT_N_MAX, check_integer
 from hushrank.privacy import accountant
 from hushrank.privacy.calibration import event_for
-from hushrank.privacy.events import Event, Gaussian, to_dict, together
+from hushrank.privacy.events import Event, Gaussian, Repeated, to_dict, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
 from hushrank.privacy.mechanisms.fields import Field
+from hushrank.privacy.mechanisms.first_above import first_above_scale
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -70,12 +71,18 @@ class Plan:
         Error to expect, from public numbers alone; empty where nobody asked for it.
     notes : tuple of str
         What somebody who plans this should know before it is charged, from public numbers alone.
+    shares : dict of str to float
+        What a budget that is handed out one release after another would be spent on, for the sizes of the plan.
+    resources : dict of str to float
+        Memory and time, where they were measured.
     """
 
     steps: tuple[Step, ...]
     guarantee: Guarantee
     forecast: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    shares: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, float] = field(default_factory=dict)
 
     @property
     def event(self) -> Event:
@@ -90,6 +97,8 @@ class Plan:
             "guarantee": self.guarantee.to_dict(),
             "forecast": dict(self.forecast),
             "notes": list(self.notes),
+            "shares": dict(self.shares),
+            "resources": dict(self.resources),
         }
 
     def __str__(self) -> str:
@@ -101,6 +110,9 @@ class Plan:
             yield step.name, step.mechanism
             yield "  event", str(step.event)
             yield from ((f"  {name}", f"{value:.6g}") for name, value in step.scales.items())
+        if self.shares:
+            yield "shares of the budget", "for these sizes"
+            yield from ((f"  {name}", f"{value:.1%}") for name, value in self.shares.items())
         given = self.guarantee
         yield "guarantee", f"epsilon = {given.epsilon:.6g}, delta = {given.delta:g}"
         yield "neighbors", f"{given.neighbors.replace('_', ' or ')} one {given.unit}"
@@ -110,6 +122,9 @@ class Plan:
         if self.forecast:
             yield "forecast", "from public numbers alone"
             yield from ((f"  {name}", f"{value:.6g}") for name, value in self.forecast.items())
+        if self.resources:
+            yield "resources", "measured on one machine, good to a factor of two or so"
+            yield from ((f"  {name}", f"{value:.3g}") for name, value in self.resources.items())
         yield from (("note", note) for note in self.notes)
 
 
@@ -189,7 +204,19 @@ def counts_step(name: str, n_cells: int, event: Event, neighbors: Neighbors, *, 
 def plan_quantile(budget: Budget, probability: float, n_grid: int) -> Plan:
     """Plan the release of a quantile on a public grid of `n_grid` points."""
     event = quantile_event(event_for(budget), n_grid)
-    scale = rank_scale(probability, event, budget.neighbors)
+    return make_plan(budget, quantile_step("quantile", event, probability, budget.neighbors))
+
+
+def quantile_step(name: str, event: Repeated, probability: float, neighbors: Neighbors) -> Step:
+    """The release of a quantile by noisy binary search; the event is made by `quantile_event`."""
+    scale = rank_scale(probability, event, neighbors)
     kind = "standard deviation" if isinstance(event.event, Gaussian) else "Laplace scale"
     scales = {f"{kind} of a rank, each step (people)": scale}
-    return make_plan(budget, Step("quantile", f"noisy binary search, {event.count} steps", event, scales))
+    return Step(name, f"noisy binary search, {event.count} steps", event, scales)
+
+
+def first_above_step(name: str, event: Event, n_grid: int) -> Step:
+    """The release of the first grid point up to which many people lie; one event for all `n_grid` points."""
+    points = check_integer(n_grid, "n_grid", "first_above_step", minimum=2)
+    scales = {"Laplace scale of a count (people)": first_above_scale(event)}
+    return Step(name, f"first of {points} noisy counts above a noisy threshold", event, scales)

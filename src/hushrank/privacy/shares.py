@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Gaussian, Pure
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.rational import float_at_most
 

@@ -16,9 +16,9 @@ import pytest
 from sqlalchemy import select
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from hushrank.privacy.accountant import GdpFilter
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import Account, Ledger, schema
 from hushrank.privacy.ledger.address import open_store

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy import gdp
-from hushrank.privacy.accountant import GdpFilter, squared_mu
+from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
+from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger.currency import DECIMAL_ROUNDING, GRAIN, Terms, canonical, read_fraction, write_fraction
 from hushrank.privacy.shares import split_budget

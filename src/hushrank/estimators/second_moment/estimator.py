@@ -1,12 +1,13 @@
 """Estimators that see private rows through their second moment: the releases, in the order of the plan.
 
-Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to |x - c| <= row_norm, c public or released before.
-Release    a count, a center and a second moment, or a draw, as `plan` says.
-Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 5.
+Statistic  A = sum over rows of (x - c)(x - c)^*, rows shortened to a radius, c public or released before.
+Release    with a private radius, `learning`; with a public one a count, a center and a second moment, or a draw.
+Privacy    docs/privacy/second_moment.md, Theorems 1 and 2; docs/privacy/orbit.md, Theorem 5.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,18 @@ from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import Sizes
 from hushrank.data.rows.arrays import Rows
 from hushrank.estimator import PrivateEstimator, Total
-from hushrank.estimators.second_moment.orbit_draw import OrbitSample, release_orbit
+from hushrank.estimators.second_moment.learning import Task, learn_moment
+from hushrank.estimators.second_moment.orbit_draw import release_orbit
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
-from hushrank.estimators.second_moment.plan import SecondMomentPlan, SecondMomentPlanner
+from hushrank.estimators.second_moment.parameters import read_bounds
+from hushrank.estimators.second_moment.plan import MomentPlan, SecondMomentPlanner
 from hushrank.estimators.second_moment.probe import second_moment_probe
+from hushrank.estimators.second_moment.public_plan import SecondMomentPlan
+from hushrank.estimators.second_moment.radius_plan import RadiusBudget
+from hushrank.estimators.second_moment.radius_probe import radius_probe
+from hushrank.estimators.second_moment.released import SecondMoment, noise_law_of
+from hushrank.estimators.second_moment.releases import RowReleases
+from hushrank.estimators.second_moment.resources import memory_bytes
 from hushrank.estimators.second_moment.sums import (
     join_words,
     shorten,
@@ -28,30 +37,17 @@ from hushrank.estimators.second_moment.sums import (
     sum_wide_products,
 )
 from hushrank.exceptions import InvalidParameter
+from hushrank.linalg.row_frames import Frame
 from hushrank.linalg.spectral import Matrix
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.counts import release_counts
+from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import release_gram
 from hushrank.privacy.mechanisms.vector import VectorLattice, release_vector
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.probes import NoiseProbe
 
 log = logging.getLogger("hushrank")
-
-
-@dataclass(frozen=True, slots=True)
-class SecondMoment:
-    """What was released: everything computed from it is post-processing."""
-
-    matrix: Matrix | OrbitSample  # A + noise, or a draw
-    count: int | None  # exact under replace, where it is public; noisy, at least 1, or None under add_remove
-    center: Matrix
-
-    @property
-    def n_samples(self) -> int:
-        """The number of rows, for estimators that ask for it."""
-        assert self.count is not None
-        return self.count
 
 
 class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
@@ -62,16 +58,56 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
         """Complex where a mean of complex rows was estimated; public centers are real."""
         return Attribute(number_kind(self._is_complex and isinstance(self.center, str)), (COLUMNS,))
 
-    def _check_source(self, source: Rows, releases: SecondMomentPlan) -> None:
+    @property
+    def _radius_attribute(self) -> dict[str, Attribute]:
+        return {"radius_": Attribute(float, above=0)} if self._has_private_radius else {}
+
+    def _check_source(self, source: Rows, releases: MomentPlan) -> None:
         owner = type(self).__name__
-        if releases.center is not None and not source.can_repeat:
-            requirement = "data that can be read twice (a function that returns the iterator) where center='private'"
+        if not source.can_repeat and (self._has_private_radius or isinstance(self.center, str)):
+            option = "radius='private'" if self._has_private_radius else "center='private'"
+            requirement = f"data that can be read several times (a function that returns the iterator) for {option}"
             raise InvalidParameter(owner, "X", requirement, "an iterator")
         if releases.neighbors is Neighbors.REPLACE and source.n_samples is not None:
             self._check_count(source.n_samples)
 
-    def _release(self, plan: SecondMomentPlan, noise: NoiseSource, total: Total) -> SecondMoment:
-        """Bound and release, in the order of `plan.steps()`."""
+    def _memory_bytes(self, source: Rows, threads: int) -> float:
+        return memory_bytes(self._work(source.n_features), threads)
+
+    def _release(self, plan: MomentPlan, noise: NoiseSource, total: Total) -> SecondMoment:
+        """Bound and release."""
+        if isinstance(plan, RadiusBudget):
+            releases = RowReleases(plan.event, plan.neighbors, self.n_max, noise, total, self._report)
+            return learn_moment(self._task(plan), releases, self._check_count)
+        return self._release_within_public_radius(plan, noise, total)
+
+    def _task(self, plan: RadiusBudget) -> Task:
+        """What a private radius is searched for in: limits and center of the rows, and the budget."""
+        d = plan.n_features
+        frame, bound = Frame(d * (2 if self._is_complex else 1)), self._bound(d)
+        if self.column_bounds is not None:
+            low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", type(self).__name__), (d, 2)).T
+            frame = frame.limited(low.copy(), high.copy()).moved((low + high) / 2).scaled(2.0 / (high - low))
+        center = self._check_center(d)
+        if center is not None:
+            step = (np.hstack([center, np.zeros(frame.width - d)]) - frame.shifts()) * frame.gains()
+            bound = bound if self.row_norm is not None else bound + float(np.linalg.norm(step))
+            frame = frame.moved(step)
+        spectrum = self._spectrum(d)
+        return Task(
+            setting=replace(self._setting(plan, self.n_samples or 0), n_features=d),
+            wanted=self._wanted(),
+            frame=frame,
+            row_norm=bound,
+            field=Field(self.field),
+            n_max=self.n_max,
+            least_columns=spectrum.rank,
+            draw=self._plan_draw if self._is_exponential else None,
+            eigenvalues=spectrum.share if self._is_exponential else Fraction(0),
+        )
+
+    def _release_within_public_radius(self, plan: SecondMomentPlan, noise: NoiseSource, total: Total) -> SecondMoment:
+        """In the order of `plan.steps()`."""
         count, center = None, plan.public_center
         if plan.center is not None:
             count, center = self._release_center(plan, plan.center, noise, total)
@@ -82,13 +118,15 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             *words, tally = total(sum_products, (center, matrix))
         if count is None:
             count = self._count(tally, plan, noise)
-        self._report(tally, f"longer than row_norm = {float(self.row_norm):g}")
+        self._report(tally, f"longer than row_norm = {self._bound(plan.n_features):g}")
         if center is None:
             center = np.zeros(plan.n_features)
         if isinstance(matrix, OrbitPlan):
-            return SecondMoment(release_orbit(join_words(tuple(words), matrix.draws), matrix, noise), count, center)
+            sample = release_orbit(join_words(tuple(words), matrix.draws), matrix, noise)
+            return SecondMoment(sample, count, center, None)
         secret: Any = words[0] if len(words) == 1 else tuple(words)
-        return SecondMoment(release_gram(secret, matrix, noise), count, center)
+        released = release_gram(secret, matrix, noise)
+        return SecondMoment(released, count, center, noise_law_of(matrix, plan.n_features))
 
     def _release_center(
         self, plan: SecondMomentPlan, lattice: VectorLattice, noise: NoiseSource, total: Total
@@ -104,8 +142,10 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             return count, shorten(mean[:half] + 1j * mean[half:], self._center_norm())
         return count, shorten(mean, self._center_norm())
 
-    def _noise_probe(self, releases: SecondMomentPlan, sizes: Sizes) -> NoiseProbe:
-        return second_moment_probe(releases, float(self.row_norm), self._center_norm())
+    def _noise_probe(self, releases: MomentPlan, sizes: Sizes) -> NoiseProbe | None:
+        if isinstance(releases, RadiusBudget):
+            return None if self.standardize is not None else radius_probe(self._task(releases))
+        return second_moment_probe(releases, self._bound(releases.n_features), self._center_norm())
 
     def _count(self, tally: Any, plan: SecondMomentPlan, noise: NoiseSource) -> int | None:
         """Number of rows: public under replace, released with noise under add_remove if anything needs it."""

@@ -1,14 +1,21 @@
 """What to expect of a release, from public numbers alone: limits of noise matrices and thresholds of signals."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from hushrank.bounds.orbit import expected_score_loss
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
+from hushrank.estimators.second_moment.recipe import RADIUS_RECIPE
+from hushrank.estimators.second_moment.spending import Setting, Spending, Wanted, radius_level
+from hushrank.privacy.filters import filter_for
 from hushrank.privacy.mechanisms.fields import Field
-from hushrank.privacy.mechanisms.gram import GramLattice
+from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
+
+WIDE = 2000
+"""Columns from which on a choice of them is suggested."""
 
 
 def noise_edge(lattice: GramLattice, n_features: int) -> float:
@@ -41,6 +48,43 @@ def noise_forecast(lattice: GramLattice, n_samples: int, n_features: int) -> dic
         "the same over row_norm^2": edge / lattice.row_norm**2,
         "variance a direction needs to show": threshold,
     }
+
+
+def radius_forecast(setting: Setting, spending: Spending) -> dict[str, float]:
+    """Forecast of a second moment with a private radius, for radius 1: the radius is found by the fit."""
+    offset = RADIUS_RECIPE.offset if spending.center else 0.0
+    event = filter_for(setting.event).share(spending.matrix)
+    field = Field.COMPLEX if setting.is_complex else Field.REAL
+    lattice = gram_lattice(math.hypot(1.0, offset), event, setting.neighbors, field=field)
+    d, n = setting.n_features, setting.n_samples
+    return {
+        "spectral error of the covariance, over radius^2": noise_edge(lattice, d) / n,
+        "variance a direction needs to show, over radius^2": signal_threshold(lattice, d) / n,
+    }
+
+
+def radius_notes(setting: Setting, spending: Spending, wanted: Wanted, n_features: int) -> Iterator[str]:
+    """What somebody should know before a fit with a private radius is charged."""
+    level = radius_level(setting, spending, wanted)
+    yield f"the radius is one that about {level:.0%} of the rows do not exceed; longer rows are shortened to it"
+    if wanted.center and not spending.center:
+        error = setting.center_error(RADIUS_RECIPE.most_center)
+        yield (
+            f"NO CENTER at this budget (its error would be {error:.2g} radii): the result is about the second moment "
+            "around the origin"
+        )
+    elif wanted.center:
+        yield (
+            f"error of the center: about {setting.center_error(spending.center):.2g} radii; where the mean turns out "
+            "to be too short to be worth it, none is bought and its share goes to the second moment"
+        )
+    if not setting.is_sure(spending.radius):
+        yield (
+            "few rows for this budget: the search for a radius may go astray; with a good guess of row_norm, "
+            "radius='public' is safer"
+        )
+    if n_features >= WIDE and not wanted.columns:
+        yield f"{n_features} columns: if most of them are nearly empty (text, clicks), select_columns='private' helps"
 
 
 def draw_threshold(rate: float, n_features: int, *, is_complex: bool) -> float:

@@ -1,124 +1,69 @@
-"""What private PCA, covariance and low-rank approximation will release: a count, a center, a second moment.
+"""Parameters and plans of the estimators that see rows through their second moment, apart from what learns.
 
-Release    1 under add_remove, the number of rows where it is needed;
-           2 with center="private", the sum of the rows shortened to |x| <= center_norm;
-           3 with the rest, by `mechanism`: A with Gaussian or two-sided Wishart noise, or a matrix drawn with
-             density exp(rate <A, H>) (`orbit_plan`).
-Shares     of the budget: `recipe`.
-Privacy    docs/privacy/second_moment.md, Theorem 1; docs/privacy/orbit.md, Theorem 5.
+With a private radius the plan is one event, of which a fit spends shares (`radius_plan`, `spending`); with a public one
+it is a count, a center and a second moment (`public_plan`). Nothing here needs numba or scikit-learn.
 """
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hushrank.base import Param, PrivateRelease, Sizes
-from hushrank.estimators.second_moment.forecast import draw_forecast, noise_forecast
+from hushrank.estimators.second_moment.forecast import draw_forecast, noise_forecast, radius_forecast, radius_notes
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, plan_orbit
-from hushrank.estimators.second_moment.recipe import RECIPE
+from hushrank.estimators.second_moment.parameters import ROW_PARAMS, FloatArray, read_bounds
+from hushrank.estimators.second_moment.public_plan import SecondMomentPlan, Spectrum
+from hushrank.estimators.second_moment.radius_plan import (
+    LARGEST_NORM,
+    SMALLEST_NORM,
+    RadiusBudget,
+    plan_radius_budget,
+)
+from hushrank.estimators.second_moment.recipe import CLIPPED_FOR_MATRIX, RADIUS_RECIPE, RECIPE
+from hushrank.estimators.second_moment.resources import Work, fit_resources
+from hushrank.estimators.second_moment.spending import Setting, Spending, Wanted, spend
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import DEFAULT_N_MAX, check_vector
+from hushrank.parameters import check_vector
 from hushrank.privacy.events import Event
+from hushrank.privacy.filters import filter_for
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.vector import VectorLattice, vector_lattice
-from hushrank.privacy.planning import Step, counts_step, gram_step, vector_step
 from hushrank.privacy.shares import split_budget
 
-FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SecondMomentPlan:
-    """Public numbers of all releases of one fit; None for a release that is not made."""
-
-    neighbors: Neighbors
-    n_features: int
-    count: Event | None
-    center: VectorLattice | None
-    matrix: GramLattice | OrbitPlan
-    public_center: FloatArray | None
-
-    def steps(self) -> tuple[Step, ...]:
-        """The releases in the order of their execution."""
-        steps = []
-        if self.count is not None:
-            steps.append(counts_step("number of rows", 1, self.count, self.neighbors))
-        if self.center is not None:
-            steps.append(vector_step("sum of rows, for the center", self.center))
-        if isinstance(self.matrix, OrbitPlan):
-            return (*steps, *self.matrix.steps())
-        return (*steps, gram_step("second moment", self.matrix, self.n_features))
-
-
-@dataclass(frozen=True, slots=True)
-class Spectrum:
-    """What the exponential mechanism is asked for: the rank, public eigenvalues, or the share for private ones."""
-
-    rank: int
-    levels: FloatArray | None = None
-    share: Fraction = Fraction(0)
+MomentPlan = SecondMomentPlan | RadiusBudget
 
 
 class SecondMomentPlanner(PrivateRelease):
     """Parameters and plan of the estimators that see the rows through one second-moment matrix only."""
 
-    _params: ClassVar[Mapping[str, Param]] = {
-        "row_norm": Param(float, above=0, help="Public bound on the L2 norm of a row; longer ones are shortened."),
-        "center": Param(
-            np.ndarray,
-            words=("private",),
-            optional=True,
-            default=None,
-            help="What to subtract from every row: 'private' (a mean that takes 10 % of the budget), numbers separated "
-            "by commas, or an .npy file. Default: nothing.",
-        ),
-        "center_norm": Param(
-            float,
-            above=0,
-            optional=True,
-            default=None,
-            help="With --center private: bound on a row before centering. Default: --row-norm.",
-        ),
-        "mechanism": Param(
-            words=("auto", "gaussian", "wishart", "exponential"),
-            default="auto",
-            help="auto: Gaussian noise if delta > 0, else two-sided Wishart noise. exponential: for weak signals.",
-        ),
-        "field": Param(
-            words=tuple(field.value for field in Field),
-            default="real",
-            help="Of the result; complex takes complex .npy and .npz files as well.",
-        ),
-        "strategy": Param(
-            words=("auto", "joint", "sequential"),
-            default="auto",
-            help="With --mechanism exponential: all directions at once, or one after the other.",
-        ),
-        "n_max": Param(
-            int,
-            minimum=1,
-            maximum=2**60,
-            default=DEFAULT_N_MAX,
-            help="Public bound on the number of people; sets the fineness of the lattice.",
-        ),
-    }
+    _params: ClassVar[Mapping[str, Param]] = ROW_PARAMS
+    _clipped: ClassVar[float] = CLIPPED_FOR_MATRIX
 
-    row_norm: float
+    row_norm: float | None
+    radius: str
     center: Any
     center_norm: float | None
     delta: float
     mechanism: str
     field: str
     strategy: str
+    n_samples: int | None
     n_max: int
+    column_bounds: Any = None
+    standardize: str | None = None
+    select_columns: str | None = None
+
+    @property
+    def _is_adaptive(self) -> bool:  # type: ignore[override]  # it depends on the radius
+        return self._has_private_radius
+
+    @property
+    def _has_private_radius(self) -> bool:
+        return bool(self.radius == "private")
 
     @property
     def _is_complex(self) -> bool:
@@ -130,17 +75,26 @@ class SecondMomentPlanner(PrivateRelease):
 
     @property
     def _needs_count(self) -> bool:
-        """Whether the number of rows enters the result."""
+        """Whether the number of rows enters the result where the radius is public."""
         return True
 
     @abstractmethod
     def _spectrum(self, n_features: int) -> Spectrum:
         """The eigenvalues of the matrix that the exponential mechanism draws."""
 
-    def _plan(self, budget: Budget, sizes: Sizes) -> SecondMomentPlan:
-        self._check_mechanism(budget)
+    def _known_sizes(self) -> dict[str, int]:
+        return {} if self.n_samples is None else {"n_samples": int(self.n_samples)}
+
+    def _plan(self, budget: Budget, sizes: Sizes) -> MomentPlan:
         n_features = sizes["n_features"]
+        self._check_mechanism(budget)
+        self._check_columns(n_features)
+        self._bound(n_features)
         public_center = self._check_center(n_features)
+        if self._has_private_radius:
+            owner, field = type(self).__name__, Field(self.field)
+            terms: dict[str, Any] = {"n_max": self.n_max, "is_drawn": self._is_exponential, "owner": owner}
+            return plan_radius_budget(budget, n_features, field=field, **terms)
         try:
             plan = self._plan_releases(budget, n_features, public_center)
             plan.steps()  # their scales may be refused as well
@@ -156,20 +110,16 @@ class SecondMomentPlanner(PrivateRelease):
         is_counted = relation is Neighbors.ADD_REMOVE and (is_private or self._needs_count)
         shares = ({"count": RECIPE.count} if is_counted else {}) | ({"center": RECIPE.center} if is_private else {})
         rest = 1 - sum(shares.values(), Fraction(0))
-        terms: dict[str, Any] = {"field": Field(self.field), "n_max": self.n_max}
         matrix: GramLattice | OrbitPlan
         if self._is_exponential:
             spectrum = self._spectrum(n_features)
             shares |= {"eigenvalues": rest * spectrum.share} if spectrum.share else {}
             events = split_budget(budget, shares | {"vectors": rest * (1 - spectrum.share)})
-            matrix = plan_orbit(
-                events, levels=spectrum.levels, rank=spectrum.rank,
-                strategy=self.strategy, row_norm=float(self.row_norm), neighbors=relation, n_features=n_features,
-                **terms,
-            )  # fmt: skip
+            matrix = self._plan_draw(events, row_norm=self._bound(n_features), n_features=n_features)
         else:
             events = split_budget(budget, shares | {"gram": rest})
-            matrix = gram_lattice(float(self.row_norm), events["gram"], relation, **terms)
+            terms: dict[str, Any] = {"field": Field(self.field), "n_max": self.n_max}
+            matrix = gram_lattice(self._bound(n_features), events["gram"], relation, **terms)
         center = self._plan_center(events["center"], budget, n_features) if is_private else None
         return SecondMomentPlan(relation, n_features, events.get("count"), center, matrix, public_center)
 
@@ -179,13 +129,69 @@ class SecondMomentPlanner(PrivateRelease):
         bound = self._center_norm() * (math.sqrt(numbers) if budget.is_pure else 1.0)
         return vector_lattice(bound, event, budget.neighbors, n_max=self.n_max)
 
-    def _forecast(self, releases: SecondMomentPlan, sizes: Sizes) -> dict[str, float]:
+    def _plan_draw(self, events: Mapping[str, Event], *, row_norm: float, n_features: int) -> OrbitPlan:
+        """The draw of the exponential mechanism, of rows within a norm."""
+        spectrum = self._spectrum(n_features)
+        return plan_orbit(
+            events, levels=spectrum.levels, rank=spectrum.rank, strategy=self.strategy, row_norm=row_norm,
+            neighbors=Neighbors(self.neighbors), n_features=n_features, field=Field(self.field), n_max=self.n_max,
+        )  # fmt: skip
+
+    def _wanted(self) -> Wanted:
+        """What a private radius is accompanied by."""
+        has_center, has_scales = isinstance(self.center, str), self.standardize == "private"
+        return Wanted(has_center, has_scales, self.select_columns is not None, self._clipped)
+
+    def _setting(self, releases: RadiusBudget, n_samples: int) -> Setting:
+        """The public numbers of a fit of so many rows, with as many columns as may be left after a choice."""
+        n_features = releases.n_features
+        if self.select_columns is not None:
+            n_features = min(n_features, RADIUS_RECIPE.most_columns)
+        return Setting(releases.event, releases.neighbors, n_samples, n_features, self._is_complex)
+
+    def _spending(self, releases: RadiusBudget, sizes: Sizes) -> tuple[Setting, Spending]:
+        setting = self._setting(releases, sizes["n_samples"])
+        return setting, spend(setting, self._wanted())
+
+    def _forecast(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
         n_samples, n_features = sizes["n_samples"], sizes["n_features"]
         if releases.neighbors is Neighbors.REPLACE:
             self._check_count(n_samples)
+        if isinstance(releases, RadiusBudget):
+            setting, spending = self._spending(releases, sizes)
+            if self._is_exponential:
+                return self._draw_forecast(setting, spending)
+            return radius_forecast(setting, spending)
         if isinstance(releases.matrix, OrbitPlan):
             return draw_forecast(releases.matrix, n_samples, n_features)
         return noise_forecast(releases.matrix, n_samples, n_features)
+
+    def _draw_forecast(self, setting: Setting, spending: Spending) -> dict[str, float]:
+        """Forecast of a draw from rows of radius 1."""
+        shares, whole = self._spectrum(setting.n_features).share, filter_for(setting.event)
+        events = {"eigenvalues": whole.share(spending.matrix * shares)} if shares else {}
+        events["vectors"] = whole.share(spending.matrix * (1 - shares))
+        plan = self._plan_draw(events, row_norm=1.0, n_features=setting.n_features)
+        forecast = draw_forecast(plan, setting.n_samples, setting.n_features)
+        return {f"{name}, over radius^2": value for name, value in forecast.items()}
+
+    def _shares(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
+        return self._spending(releases, sizes)[1].named() if isinstance(releases, RadiusBudget) else {}
+
+    def _resources(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
+        return fit_resources(sizes["n_samples"], self._work(sizes["n_features"]))
+
+    def _work(self, n_features: int) -> Work:
+        """What a fit computes, as far as memory and time depend on it."""
+        wanted = self._wanted()
+        width = min(n_features, RADIUS_RECIPE.most_columns) if wanted.columns else n_features
+        passes = 1 + (2 * wanted.center + 2 * wanted.columns + 2 * wanted.scales if self._has_private_radius else 0)
+        passes += self._has_private_radius or wanted.center
+        return Work(n_features, width, passes, self._is_complex, is_pure=self.delta == 0, is_drawn=self._is_exponential)
+
+    def _notes(self, releases: MomentPlan, sizes: Sizes) -> Iterator[str]:
+        if isinstance(releases, RadiusBudget):
+            yield from radius_notes(*self._spending(releases, sizes), self._wanted(), sizes["n_features"])
 
     def _check_count(self, n_samples: int) -> None:
         """Refuse, under replace, what is public anyway: no rows, or more than n_max."""
@@ -206,20 +212,56 @@ class SecondMomentPlanner(PrivateRelease):
             requirement = "'auto' unless mechanism='exponential', which it serves"
             raise InvalidParameter(owner, "strategy", requirement, self.strategy)
 
+    def _check_columns(self, n_features: int) -> None:
+        """Refuse options of columns that do not fit the others."""
+        owner = type(self).__name__
+        if self.column_bounds is not None:
+            bounds = read_bounds(self.column_bounds, "column_bounds", owner)
+            if bounds.ndim == 2 and len(bounds) != n_features:
+                requirement = f"(low, high) for all columns, or {n_features} pairs, one for a column"
+                raise InvalidParameter(owner, "column_bounds", requirement, f"{len(bounds)} pairs")
+        for name in ("column_bounds", "standardize", "select_columns"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            value = value if isinstance(value, str) else "limits"
+            if self._is_complex:
+                raise InvalidParameter(
+                    owner, name, "None for field='complex', whose columns are pairs of numbers", value
+                )
+            if self._is_exponential and name != "column_bounds":
+                requirement = "None for mechanism='exponential', which releases no matrix to scale"
+                raise InvalidParameter(owner, name, requirement, value)
+            if value != "after" and not self._has_private_radius:
+                raise InvalidParameter(owner, name, "None unless radius='private', which it builds on", value)
+
     def _check_center(self, n_features: int) -> FloatArray | None:
         """A copy of the public center, if there is one."""
         owner = type(self).__name__
-        if isinstance(self.center, str):
-            return None
-        if self.center_norm is not None:
-            requirement = "None unless center='private', which it serves"
+        if self.center_norm is not None and (self._has_private_radius or not isinstance(self.center, str)):
+            requirement = "None unless center='private' and radius='public', which it serves"
             raise InvalidParameter(owner, "center_norm", requirement, self.center_norm)
-        if self.center is None:
+        if self.center is None or isinstance(self.center, str):
             return None
         center = check_vector(self.center, "center", owner)
         if len(center) != n_features:
             raise InvalidParameter(owner, "center", f"a vector of {n_features} numbers, one for a column", self.center)
         return center
 
+    def _bound(self, n_features: int) -> float:
+        """The public bound on a row: row_norm, or sqrt(n_features) half widths of limited columns."""
+        owner = type(self).__name__
+        if self.row_norm is None:
+            if self.column_bounds is None:
+                raise InvalidParameter(owner, "row_norm", "a finite float > 0 unless column_bounds are given", None)
+            return math.sqrt(n_features)
+        bound = float(self.row_norm)
+        if self._has_private_radius and not SMALLEST_NORM <= bound <= LARGEST_NORM:
+            requirement = f"between {SMALLEST_NORM:g} and {LARGEST_NORM:g} where radius='private'"
+            raise InvalidParameter(owner, "row_norm", requirement, self.row_norm)
+        return bound
+
     def _center_norm(self) -> float:
-        return float(self.row_norm if self.center_norm is None else self.center_norm)
+        bound = self.row_norm if self.center_norm is None else self.center_norm
+        assert bound is not None  # only limited columns go without, and those have a private radius
+        return float(bound)

@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushrank.base import Param, Sizes
-from hushrank.estimators.second_moment.plan import FloatArray, SecondMomentPlan, SecondMomentPlanner, Spectrum
-from hushrank.estimators.second_moment.recipe import RECIPE
+from hushrank.estimators.second_moment.parameters import COLUMN_PARAMS, SCALE_PARAMS, FloatArray
+from hushrank.estimators.second_moment.plan import MomentPlan, SecondMomentPlanner
+from hushrank.estimators.second_moment.public_plan import Spectrum
+from hushrank.estimators.second_moment.recipe import CLIPPED_FOR_COMPONENTS, RECIPE
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_vector
 from hushrank.privacy.guarantee import Budget
@@ -23,7 +25,10 @@ class PCAPlanner(SecondMomentPlanner):
     _params: ClassVar[Mapping[str, Param]] = {
         "n_components": Param(int, minimum=1, option="components", help="Number of components."),
         **SecondMomentPlanner._params,
+        **SCALE_PARAMS,
+        **COLUMN_PARAMS,
     }
+    _clipped: ClassVar[float] = CLIPPED_FOR_COMPONENTS
 
     n_components: int
 
@@ -34,7 +39,7 @@ class PCAPlanner(SecondMomentPlanner):
     def _spectrum(self, n_features: int) -> Spectrum:
         return Spectrum(self.n_components, levels=np.ones(self.n_components))
 
-    def _plan(self, budget: Budget, sizes: Sizes) -> SecondMomentPlan:
+    def _plan(self, budget: Budget, sizes: Sizes) -> MomentPlan:
         if self.n_components > sizes["n_features"]:
             requirement = f"at most the number of columns, {sizes['n_features']}"
             raise InvalidParameter(type(self).__name__, "n_components", requirement, self.n_components)
@@ -47,6 +52,7 @@ class CovariancePlanner(SecondMomentPlanner):
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1, optional=True, default=None, help="Rank of the matrix. Default: full."),
         **SecondMomentPlanner._params,
+        **SCALE_PARAMS,
     }
 
     rank: int | None
@@ -54,7 +60,7 @@ class CovariancePlanner(SecondMomentPlanner):
     def _spectrum(self, n_features: int) -> Spectrum:
         return Spectrum(n_features if self.rank is None else self.rank, share=RECIPE.eigenvalues)
 
-    def _plan(self, budget: Budget, sizes: Sizes) -> SecondMomentPlan:
+    def _plan(self, budget: Budget, sizes: Sizes) -> MomentPlan:
         if self.rank is not None and self.rank > sizes["n_features"]:
             requirement = f"at most the number of columns, {sizes['n_features']}"
             raise InvalidParameter(type(self).__name__, "rank", requirement, self.rank)
@@ -109,7 +115,7 @@ class LowRankPlanner(SecondMomentPlanner):
     def _public_levels(self) -> FloatArray | None:
         return None if self.eigenvalues is None else np.sort(np.asarray(self.eigenvalues, np.float64))[::-1]
 
-    def _plan(self, budget: Budget, sizes: Sizes) -> SecondMomentPlan:
+    def _plan(self, budget: Budget, sizes: Sizes) -> MomentPlan:
         owner, n_features = type(self).__name__, sizes["n_features"]
         if self.eigenvalues is not None:
             levels = check_vector(self.eigenvalues, "eigenvalues", owner)

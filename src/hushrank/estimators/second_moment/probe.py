@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
-from hushrank.estimators.second_moment.plan import SecondMomentPlan
+from hushrank.estimators.second_moment.public_plan import SecondMomentPlan
 from hushrank.privacy.events import Pure
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.gram import GramLattice
@@ -46,7 +46,7 @@ def second_moment_probe(releases: SecondMomentPlan, row_norm: float, center_norm
     d, has_center = releases.n_features, releases.center is not None
     length = min(row_norm, center_norm) / 2 if has_center else row_norm
     counts = np.zeros(d, np.int64)
-    wanted = _signals(releases)[:d]
+    wanted = signals_of(releases)[:d]
     counts[: len(wanted)] = 2 * np.ceil(wanted / (2 * length**2))
     n_samples = max(int(counts.sum()), _least_rows(releases, length))
     X = np.zeros((n_samples, d))
@@ -55,10 +55,10 @@ def second_moment_probe(releases: SecondMomentPlan, row_norm: float, center_norm
     if releases.public_center is not None:
         X += releases.public_center
     signals = counts.astype(np.float64) * length**2
-    return NoiseProbe(X, _Reading(releases, n_samples, signals).levels, _fits(releases))
+    return NoiseProbe(X, Reading(releases, n_samples, signals).levels, fits_needed(releases))
 
 
-def _signals(releases: SecondMomentPlan) -> FloatArray:
+def signals_of(releases: SecondMomentPlan) -> FloatArray:
     """Eigenvalues of the second moment of the data, in falling order."""
     plan = releases.matrix
     if not isinstance(plan, OrbitPlan):
@@ -73,7 +73,7 @@ def _signals(releases: SecondMomentPlan) -> FloatArray:
     return np.asarray(cold / smallest * (1 + np.searchsorted(steps, plan.levels[plan.levels > 0])), np.float64)
 
 
-def _fits(releases: SecondMomentPlan) -> int:
+def fits_needed(releases: SecondMomentPlan) -> int:
     """More where a fit shows a single Laplace deviate: a pure count, or the sum of eigenvalues."""
     has_eigenvalues = isinstance(releases.matrix, OrbitPlan) and releases.matrix.eigenvalues is not None
     return 384 if isinstance(releases.count, Pure) or has_eigenvalues else 256
@@ -103,7 +103,7 @@ def _rate(plan: OrbitPlan) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reading:
+class Reading:
     """How the noise is read off a model: the releases, the number of rows, and diag(a) of the data."""
 
     releases: SecondMomentPlan

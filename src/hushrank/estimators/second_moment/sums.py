@@ -4,12 +4,22 @@ Each row is bounded and rounded alone, before the sum; totals are exact. Kernels
 which is the tally of rows: all, not finite, shortened.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from hushrank.linalg.integer_sums import integer_gram, integer_gram_complex, integer_sum, integer_sum_l1
-from hushrank.linalg.quantize import new_tally
+from hushrank.linalg.framed_sums import framed_moments, framed_sum
+from hushrank.linalg.histogram import integer_histogram
+from hushrank.linalg.integer_sums import (
+    hermitian_parts,
+    integer_gram,
+    integer_gram_complex,
+    integer_sum,
+    integer_sum_l1,
+)
+from hushrank.linalg.quantize import FloatArray, new_tally
+from hushrank.linalg.row_frames import Frame, row_norms
 from hushrank.linalg.spectral import Matrix
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
 from hushrank.privacy.mechanisms.fields import Field
@@ -51,7 +61,13 @@ def sum_wide_products(block: Any, state: tuple[Any, ScoreLattice]) -> tuple[Any,
     A total of one word wraps modulo 2^64, which additive noise allows and a score does not. Two words hold 2^51 rows.
     """
     *parts, tally = sum_products(block, state)
-    return (*(part >> _LOW_BITS for part in parts), *(part & _LOW_MASK for part in parts), tally)
+    return (*_split_words(parts), tally)
+
+
+def _split_words(parts: Iterable[Any]) -> tuple[Any, ...]:
+    """High words of all parts, then low words."""
+    held = tuple(parts)
+    return (*(part >> _LOW_BITS for part in held), *(part & _LOW_MASK for part in held))
 
 
 def join_words(words: tuple[Any, ...], lattice: ScoreLattice) -> Matrix:
@@ -72,3 +88,66 @@ def shorten(vector: Matrix, bound: float) -> Matrix:
         return vector
     norm = float(np.linalg.norm(vector / largest))  # times largest; the product may overflow, this does not
     return vector * min(1.0, bound / largest / norm)
+
+
+def count_norms(block: Any, state: tuple[Frame, tuple[int, ...], tuple[FloatArray, ...]]) -> tuple[Any, ...]:
+    """Rows in the cells of a grid of norms, for each power and its grid; rows that are not finite have norm 0."""
+    frame, powers, grids = state
+    norms = row_norms(block, frame, powers)
+    return tuple(integer_histogram(values, grid) for values, grid in zip(norms, grids, strict=True))
+
+
+def sum_entries(block: Any, state: tuple[Frame, VectorLattice, str]) -> tuple[Any, Any]:
+    """Sum of rows in a frame, or of the magnitudes of their entries, and the tally."""
+    frame, lattice, entries = state
+    tally = new_tally()
+    if isinstance(lattice, GaussianLattice):
+        terms = (lattice.norm_bound, lattice.squared_bound, 2)
+    else:
+        terms = (lattice.norm_bound, lattice.l1_bound, 1)
+    return framed_sum(block, frame, *terms, tally, entries), tally
+
+
+def sum_within(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
+    """Sum of rows in a frame, shortened to a radius that is sqrt(bound) integer units, and the tally."""
+    frame, radius, bound = state
+    tally = new_tally()
+    return framed_sum(block, frame, radius, bound, 2, tally), tally
+
+
+def sum_squares(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
+    """Sum of the squared entries of rows in a frame, shortened to a radius that is sqrt(bound) integer units."""
+    frame, radius, bound = state
+    tally = new_tally()
+    return framed_sum(block, frame, radius, bound, 2, tally, "squares"), tally
+
+
+def sum_moments(block: Any, state: tuple[Frame, float, int, Field]) -> tuple[Any, ...]:
+    """Gram matrix (complex: its real and its imaginary part) and sum of rows in a frame, and the tally."""
+    frame, radius, squared_bound, field = state
+    tally = new_tally()
+    gram, total = framed_moments(block, frame, radius, squared_bound, tally)
+    if field is Field.REAL:
+        return gram, total, tally
+    return *hermitian_parts(gram), total, tally
+
+
+def sum_wide_moments(block: Any, state: tuple[Frame, float, int, Field]) -> tuple[Any, ...]:
+    """The Gram matrix in two words for every entry, as `sum_wide_products`."""
+    *parts, _, tally = sum_moments(block, state)
+    return (*_split_words(parts), tally)
+
+
+def augment(parts: tuple[Any, ...], total: Any, tally: Any, offset: int) -> tuple[Any, ...]:
+    """Totals of rows (y, offset) from those of rows y: one more row and column of each part of the Gram matrix.
+
+    Rows that are not finite are zero in the last entry too.
+    """
+    d = len(parts[0])
+    augmented = tuple(np.zeros((d + 1, d + 1), np.int64) for _ in parts)
+    for i, (gram, wider) in enumerate(zip(parts, augmented, strict=True)):
+        wider[:d, :d] = gram
+        wider[:d, d] = offset * total[i * d : (i + 1) * d]
+        wider[d, :d] = wider[:d, d] * (-1 if i else 1)  # the imaginary part is antisymmetric
+    augmented[0][d, d] = offset**2 * (tally[0] - tally[1])
+    return augmented

@@ -89,10 +89,8 @@ def release_quantile(
     neighbors : "replace" or "add_remove"
     """
     owner = "release_quantile"
-    points = _check_grid(grid, owner)
-    secret = check_total(histogram, owner, ndim=1, name="histogram")
-    if secret.size != points.size + 1:
-        raise InvalidParameter(owner, "histogram", f"of length {points.size + 1}", f"length {secret.size}")
+    points = check_grid(grid, owner)
+    secret = check_histogram(histogram, points, owner)
     parts = _check_parts(probability, owner)
     if not isinstance(event, Repeated) or event.count != search_steps(points.size):
         raise InvalidParameter(owner, "event", f"quantile_event(event, {points.size})", event)
@@ -119,8 +117,17 @@ def _search(rank_sums: list[int], noises: list[int]) -> int:
     return high
 
 
-def _check_grid(grid: NDArray[np.float64], owner: str) -> NDArray[np.float64]:
+def check_grid(grid: NDArray[np.float64], owner: str) -> NDArray[np.float64]:
+    """Return a public grid as float64; refuse one that does not rise strictly or has fewer than two points."""
     points = np.asarray(grid, np.float64)
     if points.ndim != 1 or points.size < 2 or not np.isfinite(points).all() or not (np.diff(points) > 0).all():
         raise InvalidParameter(owner, "grid", "a strictly increasing array of at least two finite numbers", grid)
     return points
+
+
+def check_histogram(histogram: Integers, points: NDArray[np.float64], owner: str) -> Integers:
+    """Return the secret counts of people in the cells of a checked grid; their values are never looked at."""
+    secret = check_total(histogram, owner, ndim=1, name="histogram")
+    if secret.size != points.size + 1:
+        raise InvalidParameter(owner, "histogram", f"of length {points.size + 1}", f"length {secret.size}")
+    return secret

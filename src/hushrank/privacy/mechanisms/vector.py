@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import DEFAULT_N_MAX, check_real
+from hushrank.parameters import DEFAULT_N_MAX, check_integer, check_real
 from hushrank.privacy.events import Event, Gaussian, Pure
 from hushrank.privacy.guarantee import Neighbors, parse_neighbors
 from hushrank.privacy.mechanisms.scales import (
@@ -151,6 +151,7 @@ def vector_lattice(
     *,
     nonnegative: bool = False,
     n_max: int = DEFAULT_N_MAX,
+    bits: int | None = None,
 ) -> VectorLattice:
     """Plan the release of a sum of vectors; reads nothing private.
 
@@ -164,6 +165,8 @@ def vector_lattice(
         Clip negative entries to zero; a Gaussian release under replace then needs sqrt(2) less noise. Gaussian only.
     n_max : int, default 2**26
         Public bound on the number of people; it sets how fine the lattice can be.
+    bits : int, optional
+        Of a norm in lattice units at most, where that is less: for totals that must not wrap around. Gaussian only.
     """
     owner = "vector_lattice"
     bound = check_real(norm_bound, "norm_bound", owner, above=0)
@@ -173,11 +176,14 @@ def vector_lattice(
     if isinstance(executable, Gaussian):
         # sensitivity / scale = sqrt(factor T) / 2^k <= 1 / noise_multiplier
         cost = _squared_l2_factor(relation, nonnegative) * Fraction(executable.noise_multiplier) ** 2
-        most = 4 ** lattice_bits(n_max, owner, most=_L2_BITS, powers=1)
+        finest = _L2_BITS if bits is None else check_integer(bits, "bits", owner, minimum=1, maximum=_L2_BITS)
+        most = 4 ** lattice_bits(n_max, owner, most=finest, powers=1)
         exponent, squared_bound = largest_bound(lambda k: math.floor(4**k / cost), most)
         return GaussianLattice(executable, relation, bound, squared_bound, exponent, nonnegative)
     if nonnegative:
         raise InvalidParameter(owner, "nonnegative", "False for a pure event (its L1 bound gains nothing)", True)
+    if bits is not None:
+        raise InvalidParameter(owner, "bits", "None for a pure event", bits)
     rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
     most = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1)
     exponent, l1_bound = largest_bound(lambda k: math.floor(2**k * rate), most)

@@ -1,0 +1,151 @@
+"""Parameters of private PCA, covariance and low-rank approximation that are more than a number or a word."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import DEFAULT_N_MAX, Param
+from hushrank.privacy.mechanisms.fields import Field
+
+FloatArray = NDArray[np.float64]
+
+_REQUIREMENT = "(low, high) for all columns, or a pair with low < high for each of them"
+
+
+class BoundsParam(Param):
+    """Public limits of columns: (low, high) for all of them, or a pair for each; or None."""
+
+    __slots__ = ()
+
+    def check(self, value: Any, name: str, owner: str) -> None:
+        """Raise InvalidParameter unless `value` are such limits."""
+        if value is not None:
+            read_bounds(value, name, owner)
+
+    def to_json(self, value: Any) -> Any:
+        """A list of pairs, or one pair."""
+        return None if value is None else np.asarray(value, np.float64).tolist()
+
+    def from_json(self, saved: Any) -> Any:
+        """Limits from what `to_json` gave; a long list comes back as an array."""
+        return saved
+
+    def wrong_values(self) -> Iterator[Any]:
+        """Values that must be refused."""
+        yield from (object(), "no such word", [["nested"]], complex(1, 1), 1.0, True, [], (1.0, 1.0), (2.0, 1.0))
+        yield from ((0.0, np.nan), (-np.inf, 0.0), (0.0, 1.0, 2.0), [(0.0, 1.0, 2.0)], [(0.0, 1.0), (1.0, 0.0)], tuple)
+
+
+def read_bounds(value: Any, name: str, owner: str) -> FloatArray:
+    """Limits as an array of shape (2,) or (n_features, 2), or InvalidParameter."""
+    try:
+        bounds = np.asarray(value)
+    except ValueError:  # ragged
+        bounds = np.empty((), object)
+    is_shaped = bounds.dtype.kind in "iuf" and bounds.ndim in (1, 2) and bounds.shape[-1] == 2 and bounds.size > 0
+    if is_shaped:
+        limits = bounds.astype(np.float64)
+        with np.errstate(all="ignore"):
+            half = (limits[..., 1] - limits[..., 0]) / 2
+        if np.isfinite(limits).all() and (half > 0).all() and np.isfinite(half).all():
+            return limits
+    raise InvalidParameter(owner, name, _REQUIREMENT, value)
+
+
+ROW_PARAMS: Mapping[str, Param] = {
+    "row_norm": Param(
+        float,
+        above=0,
+        optional=True,
+        default=None,
+        help="Public bound on the L2 norm of a row; a loose one will do, unless --radius is public.",
+    ),
+    "radius": Param(
+        words=("private", "public"),
+        default="private",
+        absent="public",
+        help="Where longer rows are shortened: at a radius that takes 5 % of the budget, or at --row-norm.",
+    ),
+    "center": Param(
+        np.ndarray,
+        words=("private",),
+        optional=True,
+        default=None,
+        help="What to subtract from every row: 'private' (a mean that takes 5 to 20 % of the budget), numbers "
+        "separated by commas, or an .npy file. Default: nothing.",
+    ),
+    "center_norm": Param(
+        float,
+        above=0,
+        optional=True,
+        default=None,
+        help="With --radius public and --center private: bound on a row before centering. Default: --row-norm.",
+    ),
+    "mechanism": Param(
+        words=("auto", "gaussian", "wishart", "exponential"),
+        default="auto",
+        help="auto: Gaussian noise if delta > 0, else two-sided Wishart noise. exponential: for weak signals.",
+    ),
+    "field": Param(
+        words=tuple(field.value for field in Field),
+        default="real",
+        help="Of the result; complex takes complex .npy and .npz files as well.",
+    ),
+    "strategy": Param(
+        words=("auto", "joint", "sequential"),
+        default="auto",
+        help="With --mechanism exponential: all directions at once, or one after the other.",
+    ),
+    "n_samples": Param(
+        int,
+        minimum=1,
+        maximum=2**60,
+        optional=True,
+        default=None,
+        later=True,
+        option="rows",
+        help="Public number of rows, or a guess, that shares of the budget follow from. Default: as many as there "
+        "are, or, where that is secret, as a noisy count says.",
+    ),
+    "n_max": Param(
+        int,
+        minimum=1,
+        maximum=2**60,
+        default=DEFAULT_N_MAX,
+        help="Public bound on the number of people; sets the fineness of the lattice.",
+    ),
+}
+"""Parameters of every estimator that sees rows through their second moment."""
+
+SCALE_PARAMS: Mapping[str, Param] = {
+    "column_bounds": BoundsParam(
+        optional=True,
+        default=None,
+        later=True,
+        help="Public limits of the columns: LOW,HIGH for all, or an .npy or .csv file with a pair for each. Entries "
+        "are clipped to them and measured in half widths.",
+    ),
+    "standardize": Param(
+        words=("after", "private"),
+        optional=True,
+        default=None,
+        later=True,
+        help="after: correlations instead of covariances, at no cost. private: scales of the columns are bought before "
+        "with 10 % of the budget, for columns of very different size.",
+    ),
+}
+"""Parameters of estimators for which columns may have different units."""
+
+COLUMN_PARAMS: Mapping[str, Param] = {
+    "select_columns": Param(
+        words=("private",),
+        optional=True,
+        default=None,
+        later=True,
+        help="private: at most 2000 columns with the largest sums are chosen with 20 % of the budget, for wide tables.",
+    ),
+}
+"""Parameters of estimators that need not look at all columns."""
