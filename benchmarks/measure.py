@@ -12,6 +12,7 @@ import argparse  # noqa: E402  (the thread counts must be set before NumPy is im
 import importlib.metadata  # noqa: E402
 import pathlib  # noqa: E402
 import platform  # noqa: E402
+import re  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
 import tracemalloc  # noqa: E402
@@ -68,6 +69,15 @@ def replace_section(title: str, command: str, lines: Iterable[str]) -> None:
     _, found, after = rest.partition("\n## ")
     section = "\n".join((heading, f"`{command}`", "", *lines, ""))
     RESULTS.write_text(f"{before.rstrip()}\n\n{section}{found}{after}")
+
+
+def replace_part(title: str, part: str, lines: Iterable[str]) -> None:
+    """Put the part of a section under the heading ### `part` into RESULTS.md, in the place of an older one."""
+    text = RESULTS.read_text()
+    place = re.compile(rf"(\n## {re.escape(title)}\n(?:(?!\n## ).)*?\n### {re.escape(part)}\n).*?(?=\n##|\Z)", re.DOTALL)
+    if not place.search(text):
+        raise LookupError(f"{RESULTS} has no part {part!r} of {title!r} to replace; run the whole benchmark first.")
+    RESULTS.write_text(place.sub(lambda found: "\n".join((found[1], *lines, "")), text))
 
 
 def versions() -> str:

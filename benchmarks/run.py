@@ -12,6 +12,7 @@ NAMES = (
     "bench_wishart",
     "bench_lattice",
     "bench_pca",
+    "bench_second_moment",
     "bench_orbit",
     "bench_parquet",
     "bench_csv",

@@ -19,6 +19,7 @@ from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Decorator, options
 from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
+Page = Callable[[Any], str]
 
 LEDGER_OPTIONS = options(
     click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
@@ -40,6 +41,9 @@ RUN_OPTIONS = options(
         "bounded. NOT PRIVATE: do not publish them.",
     ),
     JSON_OPTION,
+)
+REPORT_OPTION = click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), help="HTML page to write about the result."
 )
 
 
@@ -90,28 +94,34 @@ RATINGS = Data("RATINGS", lambda _model, source: source, options())
 RECORDS = Data("RECORDS", _read_records, ROLE_OPTIONS)
 
 
-def fit_command(name: str, data: Data) -> Callable[[Describe], click.Command]:
+def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[Describe], click.Command]:
     """Make the command of the release `name` of the registry from a function that describes a fitted model.
 
-    The function yields what is printed, and its docstring is the help of the command.
+    The function yields what is printed, and its docstring is the help of the command. `page` makes an HTML page of a
+    fitted model; a command that has one takes --report.
     """
     command, of_parameters = PUBLIC[name].command, parameter_options(planner(name))
 
     def decorate(describe: Describe) -> click.Command:
-        def fit_and_show(as_json: bool, out: Path | None, **arguments: Any) -> None:
-            model = learn(name, data, as_json=as_json, out=out, **arguments)
+        def fit_and_show(as_json: bool, out: Path | None, report: Path | None = None, **arguments: Any) -> None:
+            model = learn(name, data, as_json=as_json, out=out, report=report, **arguments)
             if as_json:
                 click.echo(json.dumps(to_json(model)))
-                return
-            console = Console(highlight=False)
-            for part in describe(model):
-                console.print(part)
-            console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
-            console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+            else:
+                console = Console(highlight=False)
+                for part in describe(model):
+                    console.print(part)
+                console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
+                console.print(f"model written to {escape(str(out))}", soft_wrap=True)
+            if page is not None and report is not None:  # last: the budget is spent, and what it bought is out by now
+                _write_page(report, page(model))
+                if not as_json:
+                    console.print(f"report written to {escape(str(report))}", soft_wrap=True)
 
         cost = f"What it will cost, before any data are read: hushrank plan {command} --help"
         source = click.argument("source", metavar=data.argument)
-        decorated = options(source, of_parameters, data.options, RUN_OPTIONS)(fit_and_show)
+        run = RUN_OPTIONS if page is None else options(REPORT_OPTION, RUN_OPTIONS)
+        decorated = options(source, of_parameters, data.options, run)(fit_and_show)
         return click.command(command, help=f"{inspect.cleandoc(describe.__doc__ or '')}\n\n\b\n{cost}")(decorated)
 
     return decorate
@@ -123,6 +133,7 @@ def learn(
     *,
     source: str,
     out: Path | None,
+    report: Path | None = None,
     ledger_address: str | None,
     dataset: str | None,
     threads: int | None,
@@ -132,11 +143,12 @@ def learn(
     as_json: bool,
     **others: Any,
 ) -> Any:
-    """Fit and write the model; where the result goes is checked before the fit.
+    """Fit and write the model; where the result and a report go is checked before the fit.
 
     `others` are the parameters of the estimator and the options of the data.
     """
-    _check_output(out, as_json, [source, ledger_address, *(others[option] for option in data.beside)])
+    places = {"--out": out, "--report": report}
+    _check_output(places, as_json, [source, ledger_address, *(others[option] for option in data.beside)])
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     level = show_notes(quiet, verbose)
@@ -151,14 +163,23 @@ def learn(
     return model
 
 
-def _check_output(out: Path | None, as_json: bool, places: Iterable[str | None]) -> None:
+def _check_output(places: dict[str, Path | None], as_json: bool, inputs: Iterable[str | None]) -> None:
     """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
-    if out is None:
-        if not as_json:
-            raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
-        return
-    kept = [Path(place) for place in places if place]
-    check_place("--out", out, kept, "the data or the ledger, or lie among the data")
+    if places["--out"] is None and not as_json:
+        raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
+    kept = [Path(place) for place in inputs if place]
+    given = {option: place for option, place in places.items() if place is not None}
+    for option, place in given.items():
+        check_place(option, place, kept, "the data or the ledger, or lie among the data")
+    if len({place.resolve() for place in given.values()}) < len(given):
+        raise click.UsageError(f"{' and '.join(given)} are different files.")
+
+
+def _write_page(report: Path, page: str) -> None:
+    try:
+        report.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"cannot write {report}: {error.strerror or error}.") from error
 
 
 def check_place(option: str, out: Path, kept: Iterable[Path], named: str) -> None:

@@ -3,34 +3,27 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
+from hushrank.cli.components import describe_components, page_of
 from hushrank.cli.fit import ROWS, fit_command
 
 
-@fit_command("PrivatePCA", ROWS)
+@fit_command("PrivatePCA", ROWS, page_of)
 def command(model: Any) -> Iterator[Any]:
     """Private principal components of a table of rows.
 
-    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. Rows are
-    shortened to --row-norm, a public bound that you choose without looking at the data. Rows that are not finite, or
-    have text in a chosen column of a CSV file, count as zero; look first with hushrank inspect.
+    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. You say how
+    long a row can be at most, --row-norm, or between which --column-bounds its entries are, without looking at the
+    data. A loose bound will do: where long rows are shortened is found privately. Rows that are not finite, or have
+    text in a chosen column of a CSV file, count as zero; look first with hushrank inspect. Without --center, components
+    are those of the second moment around the origin. The table marks components that are noise, or weak.
 
     \b
     Examples:
-      hushrank pca patients.parquet --components 5 --row-norm 1 --epsilon 1 --out pca.hush
-      hushrank pca patients.csv --components 1 --row-norm 1 --epsilon 0.1 --mechanism exponential --json
+      hushrank pca patients.parquet --components 5 --row-norm 100 --center private --epsilon 1 --delta 1e-6 \\
+               --out pca.hush --report pca.html
+      hushrank pca patients.csv --components 3 --column-bounds bounds.csv --standardize after --epsilon 1 --json
+      hushrank pca words.npz --components 5 --row-norm 1 --select-columns private --epsilon 5 --delta 1e-6 --json
       hushrank pca visits/ --components 3 --row-norm 10 --epsilon 0.5 --delta 1e-6 \\
                --ledger budget.db --dataset patients-2026 --json > pca.json
     """
-    table = Table(title=f"{len(model.components_)} private principal components", title_justify="left")
-    variances = getattr(model, "explained_variance_", None)  # the exponential mechanism releases none
-    for name in ("component", *(() if variances is None else ("variance", "share of the total")), "largest loading"):
-        table.add_column(name, justify="left" if name == "largest loading" else "right")
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    for i, loadings in enumerate(model.components_):
-        j = int(abs(loadings).argmax())
-        cells = [] if variances is None else [f"{variances[i]:.6g}", f"{model.explained_variance_ratio_[i]:.3f}"]
-        table.add_row(str(i + 1), *cells, escape(f"{names[j]} ({loadings[j].real:+.3f})"))
-    yield table
+    yield from describe_components(model, f"{len(model.components_)} private principal components")

@@ -67,7 +67,8 @@ RELEASE_OPTIONS = options(BUDGET_OPTIONS, UNIT_OPTION, JSON_OPTION)
 # A covariance matrix is made of the same release as `gram`: its columns, the bound on a row and the lattice.
 _ROWS = planner("PrivateCovariance")
 COLUMNS_OPTION = size_options({"n_features": _ROWS.size_table()["n_features"]})
-ROW_NORM_OPTION, N_MAX_OPTION = (table_options({name: _ROWS.parameter_table()[name]}) for name in ("row_norm", "n_max"))
+N_MAX_OPTION = table_options({"n_max": _ROWS.parameter_table()["n_max"]})
+ROW_NORM_OPTION = click.option("--row-norm", type=float, required=True, help="Public bound on the L2 norm of a row.")
 
 
 @command.command()

@@ -16,7 +16,7 @@ from hushrank.linalg.integer_sums import (
     check_integer_products,
     multiply_integers,
 )
-from hushrank.linalg.quantize import FloatArray, quantize_block
+from hushrank.linalg.quantize import FloatArray, compiled, quantize_block
 from hushrank.linalg.row_frames import Frame
 
 BLOCK_ROWS = 1024  # rows in the frame and their integers stay in the cache together
@@ -42,15 +42,19 @@ def framed_moments(
     check_integer_products()
     width = frame.n_columns
     rows = min(BLOCK_ROWS, EXACT_IN_FLOAT // squared_bound, max(len(X), 1))
-    quantized, product, ones = np.empty((rows, width)), np.empty((width, width)), np.ones(rows)
-    gram, total = np.zeros((width, width), np.int64), np.zeros(width, np.int64)
+    quantized, ones, total = np.empty((rows, width)), np.ones(rows), np.zeros(width, np.int64)
+    gram: IntegerArray | None = None
     for block in frame.blocks(X, rows):
-        Y = quantized[: len(block)]
+        Y, product = quantized[: len(block)], np.empty((width, width))
         quantize_block(block, norm_bound, float(squared_bound), 2, Y, tally)
         multiply_integers(Y, product)
-        add_integers(product, gram)
         total += sum_integers(Y, ones)
-    return gram, total
+        if gram is None:  # in the same memory: a matrix of many columns is large
+            gram = product.view(np.int64)
+            _to_integers(product, gram)
+        else:
+            add_integers(product, gram)
+    return np.zeros((width, width), np.int64) if gram is None else gram, total
 
 
 def framed_sum(
@@ -79,6 +83,14 @@ def framed_sum(
             np.multiply(Y, Y, out=Y)
         total += sum_integers(Y, ones)
     return total
+
+
+@compiled
+def _to_integers(product: FloatArray, integers: IntegerArray) -> None:
+    """Write a matrix of integers held as float64 as int64, entry by entry, so that both may be in one place."""
+    for i in range(product.shape[0]):
+        for j in range(product.shape[1]):
+            integers[i, j] = np.int64(product[i, j])
 
 
 def sum_integers(Y: FloatArray, ones: FloatArray) -> IntegerArray:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from hushrank.linalg.noise_spectra import NoiseLaw, check_falling
+from hushrank.linalg.noise_spectra import NoiseLaw, check_falling, count_significant
 from hushrank.linalg.spectral import FloatArray
 
 _BLOCK = 2**17  # entries of a block of gaps between eigenvalues
@@ -21,8 +21,9 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
     """Eigenvalues for the eigenvectors of M that bring it nearer to a positive semidefinite A.
 
     Rotation-invariant shrinkage, made falling and not negative; where the sum exceeds the trace of M, lowered by a
-    constant, but not below zero, to that sum. The trace has noise as well: from four columns on, everything is
-    multiplied by 1 - (1 - 2 / d) (deviation / trace)^2, or by zero where that is negative.
+    constant, but not below zero, to that sum. Where no component stands above the noise, the trace is what is left, and
+    it has noise as well: from four columns on, all is then multiplied by 1 - (1 - 2 / d) (deviation / trace)^2, or by
+    zero where that is negative.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
     """
     vector = check_falling(values, "shrink_eigenvalues")
     total = float(vector.sum())
-    factor = _trace_factor(total, law, len(vector))
-    if factor == 0.0:
+    factor = 1.0 if count_significant(vector, law) else _trace_factor(total, law, len(vector))
+    if not total > 0 or factor == 0.0:
         return np.zeros_like(vector)
     invariant = _shrink_invariantly(vector, law) if law.scale > 0 else vector
     shrunk: FloatArray = np.maximum(isotonic_regression(invariant, increasing=False).x, 0.0)
@@ -51,7 +52,7 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
 
 
 def _trace_factor(total: float, law: NoiseLaw, d: int) -> float:
-    """What is kept of a trace, by the rule of James and Stein; zero where it is not positive."""
+    """What is kept where the trace alone speaks for A, in the manner of James and Stein."""
     share = 1 - 2 / d if d > 3 else 0.0
     deviation = math.sqrt(share * d) * law.diagonal_deviation
     return 1 - (deviation / total) ** 2 if total > deviation else 0.0

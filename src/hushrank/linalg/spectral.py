@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigh_tridiagonal, eigvalsh_tridiagonal, lapack
 
 from hushrank.linalg.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 Matrix = NDArray[Any]  # float64 or complex128
+
+_LARGE = 200  # columns from which on one reduction is faster than two
 
 
 def eigenbasis(A: Matrix) -> tuple[FloatArray, Matrix]:
@@ -77,6 +79,31 @@ def top_eigenpairs(A: Matrix, n_components: int) -> tuple[FloatArray, Matrix]:
             values, vectors = values[d - n_components :], vectors[:, d - n_components :]
         else:
             values, vectors = eigh(A, subset_by_index=[d - n_components, d - 1], check_finite=False)
+    return values[::-1].copy(), fix_signs(vectors[:, ::-1].T)
+
+
+def eigenvalues_and_top(A: Matrix, n_components: int) -> tuple[FloatArray, Matrix]:
+    """All eigenvalues in falling order, and the eigenvectors of the largest ones as rows.
+
+    As `all_eigenvalues` and `top_eigenpairs` give them; a large real matrix is reduced to tridiagonal form once.
+
+    Examples
+    --------
+    >>> eigenvalues_and_top(np.array([[2.0, 0.0], [0.0, 5.0]]), 1)
+    (array([5., 2.]), array([[0., 1.]]))
+    """
+    d = len(A)
+    if np.iscomplexobj(A) or d < _LARGE or 4 * n_components > d:
+        return all_eigenvalues(A), top_eigenpairs(A, n_components)[1]
+    with one_blas_thread():
+        size = int(lapack.dsytrd_lwork(d, lower=1)[0])
+        reflectors, diagonal, beside, factors, _ = lapack.dsytrd(A, lower=1, lwork=size)
+        values = eigvalsh_tridiagonal(diagonal, beside, check_finite=False, lapack_driver="sterf")
+        chosen = (d - n_components, d - 1)
+        _, vectors = eigh_tridiagonal(diagonal, beside, select="i", select_range=chosen, check_finite=False)
+        # The reflectors of a lower reduction act on all coordinates but the first.
+        turned, _, _ = lapack.dormqr("L", "N", reflectors[1:, :-1], factors, vectors[1:], lwork=64 * n_components)
+    vectors[1:] = turned
     return values[::-1].copy(), fix_signs(vectors[:, ::-1].T)
 
 

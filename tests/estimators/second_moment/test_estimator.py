@@ -26,8 +26,9 @@ BUDGETS = [Budget(1.0, delta, neighbors) for delta in (0.0, 1e-6) for neighbors 
 
 
 def estimator(budget, **parameters):
+    """With a public radius, unless parameters say otherwise; a private one: test_learning.py."""
     terms = {"row_norm": 1.0, "epsilon": budget.epsilon, "delta": budget.delta, "neighbors": budget.neighbors.value}
-    return PrivateCovariance(**(terms | parameters))
+    return PrivateCovariance(**({"radius": "public"} | terms | parameters))
 
 
 def rows(n=60, d=D, seed=0):
@@ -149,19 +150,21 @@ def test_the_released_count_has_the_planned_noise(delta):
         assert p_value(errors, factor * scale) < 1e-9
 
 
-def test_an_empty_data_set_gives_a_noisy_count_of_at_least_one():
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_an_empty_data_set_gives_a_noisy_count_of_at_least_one(radius):
     budget = Budget(1.0, 0, "add_remove")
-    counts = [estimator(budget).fit(np.zeros((0, 2))).n_ for _ in range(40)]
+    counts = [estimator(budget, radius=radius).fit(np.zeros((0, 2))).n_ for _ in range(40)]
     assert min(counts) == 1 and max(counts) > 1  # fails with probability 2^-39
 
 
 # 4. Centering
 
 
-def test_a_public_center_is_subtracted_before_rows_are_bounded():
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_a_public_center_is_subtracted_before_rows_are_bounded(radius):
     X = rows(200) + 100.0
     big = Budget(1e8, neighbors="replace")
-    model = estimator(big, row_norm=20.0, center=np.full(D, 100.0)).fit(X)
+    model = estimator(big, row_norm=20.0, center=np.full(D, 100.0), radius=radius).fit(X)
     Y = X - 100.0
     assert model.released_ == pytest.approx(Y.T @ Y / 200, abs=1e-3)
     assert model.center_.tolist() == [100.0] * D
@@ -178,6 +181,15 @@ def test_a_private_center_comes_near_the_mean_and_never_leaves_its_ball():
         assert np.linalg.norm(noisy.center_) <= 0.5 * (1 + 1e-12)
 
 
+def test_the_center_of_a_private_radius_is_the_mean():
+    """What a center missed is released with the second moment and subtracted."""
+    X = rows(2000) + np.array([3.0, -2.0, 0.0, 1.0])
+    model = estimator(Budget(1e6), row_norm=300.0, center="private", radius="private").fit(X)
+    assert model.center_ == pytest.approx(X.mean(axis=0), abs=1e-3)
+    assert model.released_ == pytest.approx(np.cov(X.T, bias=True), abs=1e-2)
+    assert model.radius_ <= 300.0 + np.linalg.norm(model.center_)
+
+
 def test_the_center_is_divided_by_the_released_count(monkeypatch):
     """Under add_remove the exact number of rows must not enter: with another count every result is another."""
     budget = Budget(1e6, neighbors="add_remove")
@@ -191,9 +203,10 @@ def test_the_center_is_divided_by_the_released_count(monkeypatch):
     assert model.released_ == pytest.approx(np.full((2, 2), 1000 / 500 * 1.5**2), abs=1e-2)
 
 
-def test_a_public_center_is_copied():
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_a_public_center_is_copied(radius):
     center = np.full(D, 0.5)
-    model = estimator(Budget(1.0), center=center).fit(rows())
+    model = estimator(Budget(1.0), center=center, radius=radius).fit(rows())
     center[:] = 9.0
     assert model.center_.tolist() == [0.5] * D
 
@@ -202,6 +215,8 @@ def test_huge_bounds_on_the_center_do_not_overflow():
     X = np.full((100, 2), 1e200)
     model = estimator(Budget(1e6), row_norm=1e100, center="private", center_norm=1e201).fit(X)
     assert model.center_ == pytest.approx([1e200, 1e200], rel=1e-3)
+    model = estimator(Budget(1e6), row_norm=1e100, center="private", radius="private").fit(X / 1.5e100)
+    assert model.center_ == pytest.approx([1e200 / 1.5e100] * 2, rel=1e-3)
 
 
 # 5. Forecast
@@ -218,27 +233,46 @@ def test_huge_bounds_on_the_center_do_not_overflow():
         ({"center_norm": 1.0, "center": [0.0] * D}, rows(), "center_norm of PrivateCovariance must be None unless"),
         ({"n_max": 59}, rows(), "n_max of PrivateCovariance must be at least the number of rows, 60; got 59"),
         ({}, rows(0), "X of PrivateCovariance must be at least 1 row .*'add_remove' only"),
-        ({"center": "private"}, iter([rows()]), "X of PrivateCovariance must be data that can be read twice"),
+        ({"center": "private"}, iter([rows()]), r"data that can be read several times .* for center='private'"),
+        ({"radius": "private"}, iter([rows()]), r"data that can be read several times .* for radius='private'"),
+        ({"radius": "private", "center": [1.0]}, rows(), "center of PrivateCovariance must be a vector of 4 numbers"),
+        (
+            {"radius": "private", "center": "private", "center_norm": 1.0},
+            rows(),
+            "center_norm of PrivateCovariance must be None unless center='private' and radius='public'",
+        ),
+        ({"radius": "private", "n_max": 59}, rows(), "n_max of PrivateCovariance must be at least the number of rows"),
+        ({"radius": "private"}, rows(0), "X of PrivateCovariance must be at least 1 row .*'add_remove' only"),
+        ({"row_norm": None}, rows(), "row_norm of PrivateCovariance must be a finite float > 0 unless column_bounds"),
+        ({"row_norm": None, "radius": "private"}, rows(), "row_norm of PrivateCovariance must be a finite float > 0"),
+        ({"column_bounds": (0, 1)}, rows(), "column_bounds of PrivateCovariance must be None unless radius='private'"),
+        ({"standardize": "private"}, rows(), "standardize of PrivateCovariance must be None unless radius='private'"),
+        ({"radius": "secret"}, rows(), "radius of PrivateCovariance must be 'private' or 'public'; got 'secret'"),
     ],
 )
 def test_refusals(parameters, X, message):
+    class Account:
+        def charge(self, *_, **__):
+            raise AssertionError("charged")
+
     with pytest.raises(InvalidParameter, match=message):
-        estimator(Budget(1.0), **parameters).fit(X)
+        estimator(Budget(1.0), **parameters, ledger=Account()).fit(X)
 
 
-def test_rows_beyond_n_max_are_refused_before_the_charge_and_only_where_their_number_is_public():
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_rows_beyond_n_max_are_refused_before_the_charge_and_only_where_their_number_is_public(radius):
     class Account:
         def charge(self, *_, **__):
             raise AssertionError("charged")
 
     for X in (rows(), rows(0)):
         with pytest.raises(InvalidParameter, match=r"^(n_max|X) of PrivateCovariance must be at least"):
-            estimator(Budget(1.0), n_max=59, ledger=Account()).fit(X)
+            estimator(Budget(1.0), n_max=59, ledger=Account(), radius=radius).fit(X)
     with pytest.raises(InvalidParameter, match=r"^n_max of PrivateCovariance must be at least the number of rows, 60"):
-        estimator(Budget(1.0), n_max=59).plan((60, D))
+        estimator(Budget(1.0), n_max=59, radius=radius).plan((60, D))
     secret = Budget(1.0, neighbors="add_remove")
-    assert estimator(secret, n_max=59).fit(rows()).n_ >= 1
-    assert estimator(secret, n_max=59).plan((60, D)).forecast
+    assert estimator(secret, n_max=59, radius=radius).fit(rows()).n_ >= 1
+    assert estimator(secret, n_max=59, radius=radius).plan((60, D)).forecast
 
 
 def test_iterators_too_are_held_to_n_max_under_replace_only():
@@ -246,6 +280,15 @@ def test_iterators_too_are_held_to_n_max_under_replace_only():
         estimator(Budget(1.0), n_max=59).fit(iter([rows()]))
     secret = estimator(Budget(1.0, neighbors="add_remove"), n_max=59).fit(iter([rows()]))
     assert secret.privacy_.event == Composed([Pure(0.02), secret.privacy_.event.events[1]])
+
+
+def test_functions_that_return_iterators_are_held_to_n_max_within_a_private_radius():
+    """Their number of rows is known after they were read: the charge is lost, and nothing is released."""
+    terms = {"n_max": 59, "radius": "private"}
+    with pytest.raises(InvalidParameter, match="n_max of PrivateCovariance must be at least the number of rows, 60"):
+        estimator(Budget(1.0), **terms).fit(lambda: iter([rows()]))
+    secret = estimator(Budget(1.0, neighbors="add_remove"), **terms).fit(lambda: iter([rows()]))
+    assert secret.privacy_.event == Pure(1.0)
 
 
 def test_touched_rows_are_told_to_the_data_holder_only(caplog):

@@ -16,7 +16,14 @@ from hushrank.estimators.second_moment.released import SecondMoment
 from hushrank.linalg.noise_spectra import component_weights, count_significant, diagnose
 from hushrank.linalg.quantize import FloatArray
 from hushrank.linalg.shrinkage import shrink_eigenvalues
-from hushrank.linalg.spectral import Matrix, all_eigenvalues, eigenbasis, fix_signs, gram_of_columns, top_eigenpairs
+from hushrank.linalg.spectral import (
+    Matrix,
+    all_eigenvalues,
+    eigenbasis,
+    eigenvalues_and_top,
+    fix_signs,
+    gram_of_columns,
+)
 
 _NORMAL = 1.96  # deviations on both sides of an interval of 95 %
 
@@ -55,8 +62,8 @@ def find_axes(moment: SecondMoment, n_components: int, divisor: float, units: Fl
     law = replace(moment.law, scale=moment.law.scale / divisor)
     matrix: Matrix = moment.matrix / divisor
     if units is None:
-        values, profile, weights = all_eigenvalues(matrix), None, None
-        vectors = top_eigenpairs(matrix, n_components)[1]
+        values, vectors = eigenvalues_and_top(matrix, n_components)
+        profile, weights = None, None
     else:
         values, columns = eigenbasis(matrix / np.outer(units, units))
         profile = 1.0 / units**2

@@ -1,0 +1,70 @@
+"""What `hushrank pca`, `covariance` and `lowrank` print: components, how sure they are, and how rows were bounded."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from hushrank.cli.tables import make_table
+from hushrank.report.marks import (
+    NOISE,
+    Component,
+    column_names,
+    is_sure,
+    largest_loadings,
+    read_components,
+    say_mixed,
+    say_radius,
+    say_significant,
+    value_name,
+    vectors_of,
+)
+
+
+def page_of(model: Any) -> str:
+    """The page that --report writes."""
+    from hushrank.report.components import components_page  # --help needs none of it
+
+    return components_page(model)
+
+
+def describe_components(model: Any, title: str, *, most: int | None = None, has_loadings: bool = True) -> Iterator[Any]:
+    """A table of components, the first `most` of them, and below it how many are more than noise."""
+    components = read_components(model)
+    yield _to_table(model, components[:most], title, has_loadings)
+    if is_sure(model):
+        yield say_significant(model)
+        mixed = say_mixed(components[:most], model.n_significant_)
+        if mixed is not None:
+            yield mixed
+    if hasattr(model, "radius_"):
+        yield say_radius(model)
+
+
+def _to_table(model: Any, components: Sequence[Component], title: str, has_loadings: bool) -> Table:
+    first = components[0]
+    names = ["component"]
+    names += [] if first.value is None else [value_name(model)]
+    names += [] if first.share is None else ["share of the total"]
+    names += [] if first.interval is None else ["95 % interval", "alignment"]
+    names += ["largest loading"] if has_loadings else []
+    names += [""] if is_sure(model) else []
+    table = make_table(*names, texts=("largest loading", ""), title=title)
+    loadings = _name_loadings(model) if has_loadings else None
+    for i, one in enumerate(components):
+        cells = [str(one.number)]
+        cells += [] if one.value is None else [f"{one.value:.6g}"]
+        cells += [] if one.share is None else [f"{one.share:.3f}"]
+        cells += [] if one.interval is None else [f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"]
+        cells += [] if one.alignment is None else [f"{one.alignment:.2f}"]
+        cells += [] if loadings is None else [escape(loadings[i])]
+        cells += [one.mark] if is_sure(model) else []
+        table.add_row(*cells, style="dim" if one.mark == NOISE else None)
+    return table
+
+
+def _name_loadings(model: Any) -> list[str]:
+    """The column with the largest loading of every component."""
+    names = column_names(model)
+    return ["".join(largest_loadings(vector, names, 1)) or "none" for vector in vectors_of(model)]
