@@ -54,7 +54,8 @@ def read_folder(folder: str) -> dict[str, Any]:
     """Fit on the folder, with a private center, so that it is read twice; run in a process of its own."""
     before = peak_resident_megabytes()
     start = time.perf_counter()
-    pca = PrivatePCA(5, row_norm=ROW_NORM, center="private", epsilon=1.0, engine=LocalEngine(THREADS)).fit(folder)
+    terms = {"row_norm": ROW_NORM, "radius": "public", "center": "private", "epsilon": 1.0}
+    pca = PrivatePCA(5, **terms, engine=LocalEngine(THREADS)).fit(folder)
     seconds = time.perf_counter() - start
     return {
         "rows": pca.n_,

@@ -82,7 +82,8 @@ def entrywise_laplace(gram: np.ndarray, epsilon: float, rng: np.random.Generator
 
 def private_pca(X: np.ndarray, epsilon: float, **options: Any) -> np.ndarray:
     """Components of one fit."""
-    return PrivatePCA(N_COMPONENTS, row_norm=1.0, epsilon=epsilon, engine=ENGINE, **options).fit(X).components_
+    terms = {"row_norm": 1.0, "radius": "public", "epsilon": epsilon, "engine": ENGINE}
+    return PrivatePCA(N_COMPONENTS, **terms, **options).fit(X).components_
 
 
 def methods(X: np.ndarray, epsilon: float, rng: np.random.Generator) -> dict[str, Callable[[], np.ndarray]]:
@@ -150,7 +151,8 @@ def low_rank() -> list[str]:
     for epsilon, limit in RANK_LIMITS.items():
         cells = []
         for options in ({}, *EXPONENTIAL.values()):
-            model = PrivateLowRank(N_COMPONENTS, row_norm=1.0, epsilon=epsilon, engine=ENGINE, **options)
+            terms = {"row_norm": 1.0, "radius": "public", "epsilon": epsilon, "engine": ENGINE}
+            model = PrivateLowRank(N_COMPONENTS, **terms, **options)
             errors = (float(np.linalg.norm(gram - model.fit(X).matrix_)) / best for _ in range(RANK_DRAWS))
             cells.append("{:.4f} +- {:.4f}".format(*mean_and_error(errors)))
         rows.append((f"{epsilon:g}", f"{limit:g}", *cells))

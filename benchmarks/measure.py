@@ -74,7 +74,9 @@ def replace_section(title: str, command: str, lines: Iterable[str]) -> None:
 def replace_part(title: str, part: str, lines: Iterable[str]) -> None:
     """Put the part of a section under the heading ### `part` into RESULTS.md, in the place of an older one."""
     text = RESULTS.read_text()
-    place = re.compile(rf"(\n## {re.escape(title)}\n(?:(?!\n## ).)*?\n### {re.escape(part)}\n).*?(?=\n##|\Z)", re.DOTALL)
+    place = re.compile(
+        rf"(\n## {re.escape(title)}\n(?:(?!\n## ).)*?\n### {re.escape(part)}\n).*?(?=\n##|\Z)", re.DOTALL
+    )
     if not place.search(text):
         raise LookupError(f"{RESULTS} has no part {part!r} of {title!r} to replace; run the whole benchmark first.")
     RESULTS.write_text(place.sub(lambda found: "\n".join((found[1], *lines, "")), text))

@@ -165,8 +165,8 @@ def cells(fits: list[Fit], asked: int, gram: np.ndarray) -> tuple[str, str, str]
 
 def private_pca(X: np.ndarray, row_norm: float, epsilon: float, n_components: int) -> np.ndarray:
     """Components of one fit of ours."""
-    engine = LocalEngine(threads=1)
-    return PrivatePCA(n_components, row_norm=row_norm, epsilon=epsilon, engine=engine).fit(X).components_
+    terms = {"row_norm": row_norm, "radius": "public", "epsilon": epsilon, "engine": LocalEngine(threads=1)}
+    return PrivatePCA(n_components, **terms).fit(X).components_
 
 
 def peers_table() -> list[str]:

@@ -147,11 +147,11 @@ def mixed() -> np.ndarray:
     return (X + rng.uniform(-2, 2, 20)) * 10.0 ** rng.uniform(-2, 2, 20)
 
 
-def bundled(name: str) -> np.ndarray:
-    """A table that comes with scikit-learn, in its own units."""
+def bundled(name: str, **options: bool) -> np.ndarray:
+    """A table that comes with scikit-learn."""
     from sklearn import datasets
 
-    return np.asarray(getattr(datasets, f"load_{name}")().data, np.float64)
+    return np.asarray(getattr(datasets, f"load_{name}")(**options).data, np.float64)
 
 
 def to_unit_range(X: np.ndarray) -> np.ndarray:

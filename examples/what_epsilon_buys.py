@@ -8,17 +8,17 @@ import hushrank as hr
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 ROWS = (1_000, 10_000, 100_000)
-NEEDED = "variance a direction needs to show"
+NEEDED = "variance a direction needs to show, over radius^2"
 
 
 def threshold(epsilon: float, delta: float, n_samples: int) -> float:
-    """Variance that a direction of 50 columns must have, where rows are no longer than 1."""
-    pca = hr.PrivatePCA(n_components=3, row_norm=1.0, epsilon=epsilon, delta=delta)
+    """Variance that a direction of 50 columns must have, in squares of the radius to which rows are shortened."""
+    pca = hr.PrivatePCA(n_components=3, row_norm=100.0, epsilon=epsilon, delta=delta)
     forecast: dict[str, float] = pca.plan(n_samples=n_samples, n_features=50).forecast
     return forecast[NEEDED]
 
 
-print("variance a direction needs to show; all directions together have at most 1")
+print("variance a direction needs to show, over the squared radius of the rows; all directions together have at most 1")
 for delta in (0.0, 1e-6):
     print(f"\ndelta = {delta:g}".ljust(16), *(f"{n:>9,} rows" for n in ROWS))
     for epsilon in EPSILONS:

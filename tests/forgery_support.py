@@ -17,7 +17,8 @@ from hushrank.estimators.completion.methods import AlternatingLeastSquares
 from hushrank.exceptions import ModelFileError
 
 X = np.random.default_rng(0).standard_normal((40, 4))
-ROWS = {"row_norm": 2.0, "epsilon": 1.0, "random_state": 1}
+ROWS = {"row_norm": 2.0, "epsilon": 1.0, "radius": "public", "random_state": 1}
+RADIUS = {**ROWS, "radius": "private"}
 STARS = {"epsilon": 5.0, "delta": 1e-6, "random_state": 1}
 RATINGS = np.where(np.random.default_rng(1).random((50, 12)) < 0.5, np.nan, np.tile(np.arange(12) % 5 + 1.0, (50, 1)))
 
@@ -33,6 +34,7 @@ def fit_models():
         "covariance_complex": hushrank.PrivateCovariance(**ROWS, field="complex").fit(X + 1j * X[::-1]),
         "low_rank": hushrank.PrivateLowRank(eigenvalues=[1.0, 0.5], **ROWS).fit(X),
         "low_rank_drawn": hushrank.PrivateLowRank(1, **ROWS, mechanism="exponential").fit(X),
+        "pca_radius": hushrank.PrivatePCA(2, **RADIUS, delta=1e-6, center="private", neighbors="add_remove").fit(X),
         "completion": hushrank.PrivateCompletion(3, **STARS, rating_range=(1, 5), items=12).fit(RATINGS),
         "completion_text": hushrank.PrivateCompletion(
             2,

@@ -32,6 +32,22 @@ def complex_rows():
     return rows() + 1j * rows()[::-1]
 
 
+def many_rows(n_samples=3000, n_features=4):
+    """More of them, in multiples of 1/64, with a mean of norm 4: a center is worth its price."""
+    return rows(n_samples, n_features) + 2.0
+
+
+def complex_many_rows():
+    """Complex numbers of the same kind."""
+    return many_rows() - 1j * many_rows()[::-1]
+
+
+def wide_rows(n_samples=2000, n_features=60):
+    """Rows of which most columns are nearly empty."""
+    kept = (np.arange(n_samples)[:, None] * 7 + np.arange(n_features) * 13) % (1 + np.arange(n_features) ** 2) < 2
+    return np.where(kept, rows(n_samples, n_features), 0.0)
+
+
 def ratings(n_users=400, n_items=40):
     """A sparse matrix of ratings 1 to 5, two or more of each user, with popular items and kinds of users."""
     i, j = np.arange(n_users)[:, None], np.arange(n_items)
@@ -67,8 +83,13 @@ def measurements(design, n_records=500, shape=(4, 3)):
 
 def _rows_model(name: str, **parameters: Any) -> Callable[[], Any]:
     is_complex = parameters.get("field") == "complex"
-    terms = {"row_norm": 1.5, "epsilon": 1.0, "random_state": SEED, **parameters}
+    terms = {"row_norm": 1.5, "epsilon": 1.0, "radius": "public", "random_state": SEED, **parameters}
     return lambda: getattr(hr, name)(**terms).fit(complex_rows() if is_complex else rows())
+
+
+def _radius_model(name: str, make: Callable[[], Any] = rows, **parameters: Any) -> Callable[[], Any]:
+    terms = {"row_norm": 100.0, "epsilon": 1.0, "random_state": SEED, **parameters}
+    return lambda: getattr(hr, name)(**terms).fit(make())
 
 
 def _ratings_model(**parameters: Any) -> Callable[[], Any]:
@@ -101,6 +122,7 @@ def _sketch(**parameters: Any) -> Callable[[], Any]:
 
 
 _PRIVATE_CENTER = {"center": "private", "center_norm": 2.0}
+_CENTER = {"center": "private"}
 _EXPONENTIAL = {"mechanism": "exponential", "field": "complex"}
 
 FITS: dict[str, Callable[[], Any]] = {
@@ -120,6 +142,24 @@ FITS: dict[str, Callable[[], Any]] = {
     "low rank, Gaussian": _rows_model("PrivateLowRank", rank=2, delta=1e-6),
     "low rank, Wishart": _rows_model("PrivateLowRank", eigenvalues=[2.0, 1.0]),
     "low rank, exponential": _rows_model("PrivateLowRank", rank=2, share=0.25, **_EXPONENTIAL),
+    "pca, private radius": _radius_model("PrivatePCA", n_components=2, delta=1e-6),
+    "pca, pure private radius": _radius_model("PrivatePCA", n_components=2),
+    "pca, private radius and center": _radius_model("PrivatePCA", many_rows, n_components=2, delta=1e-6, **_CENTER),
+    "pca, pure private radius and center": _radius_model("PrivatePCA", many_rows, n_components=2, **_CENTER),
+    "pca, private radius, add_remove": _radius_model("PrivatePCA", n_components=2, delta=1e-6, neighbors="add_remove"),
+    "pca, pure private radius, add_remove": _radius_model(
+        "PrivatePCA", many_rows, n_components=2, neighbors="add_remove", **_CENTER
+    ),
+    "pca, private radius, columns": _radius_model(
+        "PrivatePCA", wide_rows, n_components=2, delta=1e-6, select_columns="private"
+    ),
+    "pca, private radius, complex": _radius_model(
+        "PrivatePCA", complex_many_rows, n_components=2, delta=1e-6, field="complex", **_CENTER
+    ),
+    "covariance, private radius, scales": _radius_model(
+        "PrivateCovariance", many_rows, row_norm=None, column_bounds=(-2.0, 7.0), standardize="private"
+    ),
+    "low rank, private radius, exponential": _radius_model("PrivateLowRank", rank=2, share=0.25, **_EXPONENTIAL),
     "completion, spectral": _ratings_model(),
     "completion, spectral, add_remove": _ratings_model(neighbors="add_remove"),
     "completion, spectral, many factors": _ratings_model(epsilon=60.0),

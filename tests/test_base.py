@@ -22,6 +22,11 @@ def pca(**parameters):
     return PrivatePCA(2, **{"row_norm": 1.0, "epsilon": 1.0, **parameters})
 
 
+def public_pca(**parameters):
+    """Its releases are all planned; those of a private radius are shares of one event."""
+    return pca(radius="public", **parameters)
+
+
 class Recorder:
     """Stands in for engine, ledger account and mechanism, and notes who was called."""
 
@@ -54,7 +59,7 @@ def test_an_estimator_that_leaves_its_plan_releases_nothing():
 
     class Greedy(PrivatePCA):
         def _fit(self, source, releases, noise, total):
-            twice = PrivatePCA(2, row_norm=1.0, epsilon=2.0)
+            twice = PrivatePCA(2, row_norm=1.0, epsilon=2.0, radius=self.radius)
             return super()._fit(source, twice._plan(twice._check_parameters(), source.sizes), noise, total)
 
     class Talkative(PrivatePCA):
@@ -66,10 +71,11 @@ def test_an_estimator_that_leaves_its_plan_releases_nothing():
         (Greedy, "Greedy planned .* and executed"),
         (Talkative, "Talkative learns .* and returned"),
     ):
-        model = broken(2, row_norm=1.0, epsilon=1.0)
-        with pytest.raises(PlanBroken, match=message):
-            model.fit(X)
-        assert not hasattr(model, "components_")
+        for radius in ("private", "public"):
+            model = broken(2, row_norm=1.0, epsilon=1.0, radius=radius)
+            with pytest.raises(PlanBroken, match=message):
+                model.fit(X)
+            assert not hasattr(model, "components_")
 
 
 def test_a_release_is_charged_before_its_noise_is_drawn_and_must_be_the_planned_one():
@@ -81,17 +87,32 @@ def test_a_release_is_charged_before_its_noise_is_drawn_and_must_be_the_planned_
             noise.begin(event, "replace")
         return "what was learned"
 
-    result, noise = pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
+    result, noise = public_pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
     assert result == "what was learned" and noise.executed == events and not noise.reproducible
     charge, done = recorder.calls
     assert charge[:2] == ("charge", Composed(events)) and charge[3:] == ("replace", "row", "PrivatePCA")
     assert done == "work"
     for planned in (events[:1], events[::-1], (Pure(0.75),), (*events, Pure(0.1))):
         with pytest.raises(PlanBroken, match=r"PrivatePCA planned .* and executed .*; nothing was kept"):
-            pca()._charge_and_run(Budget(1.0), planned, work)
+            public_pca()._charge_and_run(Budget(1.0), planned, work)
     keys = [call[2] for call in recorder.calls if call[0] == "charge"]
-    pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
+    public_pca(ledger=recorder)._charge_and_run(Budget(1.0), events, work)
     assert recorder.calls[-2][2] not in keys  # every release has a key of its own
+
+
+def test_an_adaptive_release_is_charged_as_a_whole_and_spends_no_more():
+    recorder, events = Recorder(), (Pure(0.25), Pure(0.5))
+
+    def work(noise):
+        for event in events:
+            noise.begin(event, "replace")
+        return len(recorder.calls)
+
+    result, noise = pca(ledger=recorder)._charge_and_run(Budget(1.0), (Pure(0.75),), work)
+    assert result == 1 and noise.executed == events and recorder.calls[0][1] == Pure(0.75)
+    for planned in (Pure(0.7), Pure(0.25)):
+        with pytest.raises(PlanBroken, match=r"PrivatePCA planned .* and executed .*; nothing was kept"):
+            pca()._charge_and_run(Budget(1.0), (planned,), work)
 
 
 def test_a_release_that_was_not_paid_for_draws_no_noise(tmp_path):
@@ -110,7 +131,7 @@ def test_noise_may_come_from_another_source_than_that_of_the_seed():
         return noise.begin(Gaussian(1.0), "replace").words(4).tolist()
 
     def run(*source):
-        return pca(random_state=1)._charge_and_run(Budget(1.0, 1e-6), (Gaussian(1.0),), words, *source)
+        return public_pca(random_state=1)._charge_and_run(Budget(1.0, 1e-6), (Gaussian(1.0),), words, *source)
 
     other = NoiseSource(2)
     own, given = run(), run(other)
@@ -124,11 +145,12 @@ def test_an_adaptive_fit_with_a_plan_that_no_filter_can_keep_is_refused_before_t
         _is_adaptive = True
 
     recorder = Recorder()
-    model = Chooses(2, row_norm=1.0, epsilon=1.0, center="private", ledger=recorder, engine=recorder)  # two pure ones
+    terms = {"row_norm": 1.0, "epsilon": 1.0, "radius": "public", "ledger": recorder, "engine": recorder}
+    model = Chooses(2, **terms, center="private")  # two pure ones
     with pytest.raises(InvalidParameter, match="made of Gaussian releases, or one Pure"):
         model.fit(X)
     assert recorder.calls == []
-    Chooses(2, row_norm=1.0, epsilon=1.0, ledger=recorder, engine=recorder).fit(X)
+    Chooses(2, **terms).fit(X)
     assert len(recorder.calls) == 2
 
 
@@ -199,7 +221,15 @@ def edit(path, **fields):
     [
         ({"class": "PrivateCovariance"}, "holds a 'PrivateCovariance', not a PrivatePCA"),
         ({"parameters": {"n_components": 2}}, "does not fit this version of PrivatePCA"),
-        ({"parameters": {"n_components": 2, "row_norm": -1.0, "epsilon": 1.0}}, "row_norm of PrivatePCA must be"),
+        (
+            {"parameters": {"n_components": 2, "row_norm": -1.0, "epsilon": 1.0, "radius": "private"}},
+            "row_norm of PrivatePCA must be",
+        ),
+        # A file that names no radius is of a version that knew a public one only.
+        (
+            {"parameters": {"n_components": 2, "row_norm": 1.0, "epsilon": 1.0}},
+            "does not have the attributes of a Priv",
+        ),
         ({"guarantee": {}}, "does not fit this version of PrivatePCA"),
         ({"attributes": {"fit": 1}}, "does not have the attributes of a PrivatePCA"),
         ({"attributes": {"n_": 3}}, "does not have the attributes of a PrivatePCA"),

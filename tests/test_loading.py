@@ -19,8 +19,15 @@ from hushrank.registry import RELEASES
 
 MADE = [
     PrivatePCA(2, row_norm=1.0, epsilon=1.0, center=[0.0, 0.5, 1.0]),
+    PrivatePCA(2, epsilon=1.0, column_bounds=(-1, 2), standardize="private", select_columns="private"),
+    PrivatePCA(2, row_norm=1.0, epsilon=1.0, field="complex", center="private", neighbors="add_remove"),
+    PrivatePCA(2, row_norm=1.0, epsilon=1.0, field="complex", mechanism="exponential", center=[0.0, 0.5, 1.0]),
+    PrivatePCA(2, row_norm=1.0, epsilon=1.0, radius="public", center="private", center_norm=2.0),
     PrivateCovariance(row_norm=1.0, epsilon=1.0, delta=1e-6, neighbors="add_remove", center="private"),
+    PrivateCovariance(epsilon=1.0, column_bounds=[(-1.0, 2.0)] * 3, standardize="after", n_samples=100),
+    PrivateCovariance(row_norm=1.0, epsilon=1.0, radius="public", rank=2),
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex"),
+    PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex", radius="public"),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
     PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
     PrivateTraceRegression(1, epsilon=1.0, delta=1e-6, design="rank_one", shape=(1, 2), privacy="label"),

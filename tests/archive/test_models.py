@@ -31,13 +31,18 @@ def there_and_back(model):
 
 
 def test_a_file_says_what_was_learned_and_how():
-    loaded, content, columns = there_and_back(pca(random_state=1).fit(X))
+    loaded, content, columns = there_and_back(pca(random_state=1, radius="public").fit(X))
     assert set(content) == {"class", "hushrank", "parameters", "attributes", "guarantee"}
     assert (content["class"], content["hushrank"]) == ("PrivatePCA", __version__)
     assert not set(NEVER_SAVED) & set(content["parameters"])
-    assert content["attributes"] == {"n_": 30, "n_features_in_": 4}
-    assert set(columns) == {"components_", "explained_variance_", "explained_variance_ratio_", "center_"}
+    assert content["attributes"] == {"n_": 30, "n_features_in_": 4, "n_significant_": loaded.n_significant_}
+    variances = {"explained_variance_", "explained_variance_ratio_", "explained_variance_interval_", "alignment_"}
+    assert set(columns) == {"components_", "center_", *variances}
     assert loaded.privacy_.reproducible and loaded.random_state is None
+    loaded, content, columns = there_and_back(pca(random_state=1).fit(X))
+    assert set(content["attributes"]) == {"n_", "n_features_in_", "n_significant_", "radius_"}
+    assert content["attributes"]["radius_"] == loaded.radius_ and content["parameters"]["radius"] == "private"
+    assert set(columns) == {"components_", "center_", *variances}
 
 
 # Long lists are columns, so the header stays small
@@ -90,13 +95,15 @@ class Later(PrivatePCA):
 
     _params: ClassVar = {**PrivatePCA._params, "color": Param(words=("red", "blue"), later=True, default="red")}
 
-    def __init__(self, n_components, *, row_norm, epsilon, delta=0.0, center=None, center_norm=None, mechanism="auto",
-                 field="real", strategy="auto", neighbors="replace", n_max=2**26, ledger=None, random_state=None,
-                 engine=None, verbose=0, color="red"):  # fmt: skip
+    def __init__(self, n_components, *, row_norm=None, epsilon, delta=0.0, radius="private", center=None,
+                 center_norm=None, mechanism="auto", field="real", strategy="auto", column_bounds=None,
+                 standardize=None, select_columns=None, neighbors="replace", n_samples=None, n_max=2**26, ledger=None,
+                 random_state=None, engine=None, verbose=0, color="red"):  # fmt: skip
         super().__init__(
-            n_components, row_norm=row_norm, epsilon=epsilon, delta=delta, center=center, center_norm=center_norm,
-            mechanism=mechanism, field=field, strategy=strategy, neighbors=neighbors, n_max=n_max, ledger=ledger,
-            random_state=random_state, engine=engine, verbose=verbose,
+            n_components, row_norm=row_norm, epsilon=epsilon, delta=delta, radius=radius, center=center,
+            center_norm=center_norm, mechanism=mechanism, field=field, strategy=strategy, column_bounds=column_bounds,
+            standardize=standardize, select_columns=select_columns, neighbors=neighbors, n_samples=n_samples,
+            n_max=n_max, ledger=ledger, random_state=random_state, engine=engine, verbose=verbose,
         )  # fmt: skip
         self.color = color
 
@@ -123,9 +130,106 @@ def test_a_missing_parameter_has_its_default_or_is_refused():
     content, columns = describe_model(pca().fit(X))
     del content["parameters"]["n_max"]
     assert restore_model(PrivatePCA, "file", content, columns).n_max == 2**26
+    without = {name: value for name, value in content["parameters"].items() if name != "epsilon"}
+    with pytest.raises(ModelFileError, match="its parameter 'epsilon' is missing"):
+        restore_model(PrivatePCA, "file", {**content, "parameters": without}, columns)
     del content["parameters"]["row_norm"]
-    with pytest.raises(ModelFileError, match="its parameter 'row_norm' is missing"):
+    with pytest.raises(ModelFileError, match="row_norm of PrivatePCA must be a finite float > 0 unless column_bounds"):
         restore_model(PrivatePCA, "file", content, columns)
+
+
+# Parameters and attributes that were added where the old behavior is not the default: Param.absent, Attribute.later
+
+SURE = {"alignment_", "explained_variance_interval_", "n_significant_"}
+
+
+def without_additions(content, columns):
+    """The file of the same model by a version that knew a public radius only."""
+    parameters = {name: value for name, value in content["parameters"].items() if name != "radius"}
+    attributes = {name: value for name, value in content["attributes"].items() if name not in SURE}
+    kept = {name: value for name, value in columns.items() if name not in SURE}
+    return {**content, "parameters": parameters, "attributes": attributes}, kept
+
+
+def test_a_file_without_the_radius_has_a_public_one_and_no_attributes_of_later():
+    model = pca(radius="public", random_state=1).fit(X)
+    old = restore_model(PrivatePCA, "file", *without_additions(*describe_model(model)))
+    assert old.radius == "public" and not SURE & set(vars(old)) and not hasattr(old, "radius_")
+    assert np.array_equal(old.components_, model.components_) and old.privacy_ == model.privacy_
+    assert np.array_equal(old.transform(X), model.transform(X))
+    # It is saved as what it is, with the radius that it has, and loaded again.
+    again, content, columns = there_and_back(old)
+    assert content["parameters"]["radius"] == "public" and not SURE & (set(content["attributes"]) | set(columns))
+    assert again.get_params() == old.get_params() and set(vars(again)) == set(vars(old))
+    # What it would do again is what it did.
+    assert again.plan((30, 4)) == model.plan((30, 4)) and again.plan((30, 4)).event == model.privacy_.event
+    again.random_state = 1
+    assert np.array_equal(again.fit(X).components_, model.components_) and set(vars(again)) >= SURE
+
+
+def test_an_old_file_is_no_file_of_a_private_radius():
+    """The parameter that is absent is never read as the default of today, in which no such file was written."""
+    content, columns = without_additions(*describe_model(pca().fit(X)))
+    with pytest.raises(ModelFileError, match="it does not have the attributes of a PrivatePCA"):  # radius_ is too much
+        restore_model(PrivatePCA, "file", content, columns)
+
+
+@pytest.mark.parametrize(
+    ("radius", "change", "message"),
+    [
+        ("private", {"radius_": None}, "it does not have the attributes of a PrivatePCA"),
+        ("private", {"radius_": 0.0}, "radius_"),
+        ("private", {"radius_": -1.0}, "radius_"),
+        ("private", {"radius_": "1"}, "radius_"),
+        ("public", {"radius_": 1.0}, "it does not have the attributes of a PrivatePCA"),
+        ("public", {"n_significant_": -1}, "n_significant_"),
+        ("public", {"n_significant_": 0.5}, "n_significant_"),
+        ("public", {"scale_": 1.0}, "it does not have the attributes of a PrivatePCA"),
+    ],
+)
+def test_attributes_that_do_not_fit_the_radius_are_refused(radius, change, message):
+    content, columns = describe_model(pca(radius=radius).fit(X))
+    attributes = {name: value for name, value in {**content["attributes"], **change}.items() if value is not None}
+    with pytest.raises(ModelFileError, match=message):
+        restore_model(PrivatePCA, "file", {**content, "attributes": attributes}, columns)
+
+
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_a_file_of_one_radius_is_not_read_as_one_of_the_other(radius):
+    content, columns = describe_model(pca(radius=radius).fit(X))
+    other = {"private": "public", "public": "private"}[radius]
+    for value in (other, "secret", None, 1):
+        with pytest.raises(ModelFileError):
+            changed = {**content["parameters"], "radius": value}
+            restore_model(PrivatePCA, "file", {**content, "parameters": changed}, columns)
+
+
+@pytest.mark.parametrize("radius", ["private", "public"])
+@pytest.mark.parametrize("missing", sorted(SURE))
+def test_each_attribute_of_later_may_be_missing_and_no_other(missing, radius):
+    content, columns = describe_model(pca(radius=radius).fit(X))
+
+    def restored(name):
+        attributes = {key: value for key, value in content["attributes"].items() if key != name}
+        kept = {key: value for key, value in columns.items() if key != name}
+        return restore_model(PrivatePCA, "file", {**content, "attributes": attributes}, kept)
+
+    assert not hasattr(restored(missing), missing)
+    for name in {*content["attributes"], *columns} - SURE:
+        with pytest.raises(ModelFileError):
+            restored(name)
+
+
+def test_models_with_scales_and_chosen_columns_come_back():
+    wide = np.random.default_rng(0).standard_normal((200, 60)) * np.linspace(3, 0.01, 60)
+    terms = {"row_norm": None, "column_bounds": [(-9.0, 9.0 + j) for j in range(60)], "epsilon": 10.0}
+    model = pca(**terms, standardize="private", select_columns="private", center="private").fit(wide)
+    loaded = there_and_back(model)[0]
+    assert np.array_equal(loaded.scale_, model.scale_) and loaded.scale_.shape == (60,)
+    assert np.array_equal(loaded.selected_columns_, model.selected_columns_) and len(model.selected_columns_) == 50
+    assert np.array_equal(loaded.transform(wide), model.transform(wide)) and loaded.radius_ == model.radius_
+    assert np.asarray(loaded.column_bounds).tolist() == np.asarray(terms["column_bounds"]).tolist()
+    assert loaded.plan((200, 60)) == model.plan((200, 60))
 
 
 # Refusals

@@ -12,7 +12,7 @@ from hushrank.checks.noise import check_noise_has_its_planned_scale, check_one_p
 from hushrank.checks.samples import RatingSample, RowSample
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment import estimator as second_moment
-from hushrank.estimators.second_moment import orbit_draw
+from hushrank.estimators.second_moment import learning, orbit_draw, releases
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -23,6 +23,7 @@ from hushrank.privacy.probes import NoiseProbe
 
 X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
+PUBLIC, PUBLIC_APPROXIMATE = {**PURE, "radius": "public"}, {**APPROXIMATE, "radius": "public"}
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 ROWS = RowSample(X)
 
@@ -79,6 +80,13 @@ RELEASES = {
     "eigenvalues": (orbit_draw, "release_eigenvalues", scale_eigenvalues),
     "directions": (orbit_draw, "choose", scale_draw),
     "sums over users": (adaptive, "release_vector", scale_vector),
+    "second moment in a private radius": (learning, "release_gram", scale_gram),
+    "number of rows for a private radius": (releases, "release_counts", scale_counts),
+}
+NAMES = {
+    "sums over users": "counts of items|mean square of ratings",
+    "second moment in a private radius": "second moment",
+    "number of rows for a private radius": "number of rows",
 }
 
 
@@ -96,24 +104,27 @@ def with_noise(estimator, release, factor):
 
 # One person. All that is needed is that the release shows in the model.
 
-CENTERED = PrivatePCA(2, **APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0)
-DRAWN = PrivateLowRank(2, **PURE, mechanism="exponential", neighbors="add_remove", share=0.25, center="private")
+CENTERED = PrivatePCA(2, **PUBLIC_APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0)
+DRAWN = PrivateLowRank(2, **PUBLIC, mechanism="exponential", neighbors="add_remove", share=0.25, center="private")
+SEARCHING = PrivateCovariance(**PURE, neighbors="add_remove")
 IMPLICIT = PrivateCompletion(2, **RATINGS, feedback="implicit")
 
 
 @pytest.mark.parametrize(
     ("estimator", "release"),
     [
-        (PrivatePCA(2, **PURE), "second moment"),
-        (PrivateCovariance(**PURE, neighbors="add_remove", center="private"), "second moment"),
-        (PrivateLowRank(**PURE, eigenvalues=[1.0, 2.0], field="complex"), "second moment"),
+        (PrivatePCA(2, **PUBLIC), "second moment"),
+        (PrivateCovariance(**PUBLIC, neighbors="add_remove", center="private"), "second moment"),
+        (PrivateLowRank(**PUBLIC, eigenvalues=[1.0, 2.0], field="complex"), "second moment"),
         (CENTERED, "number of rows"),
         (CENTERED, "center"),
         (CENTERED, "second moment"),
-        (PrivatePCA(1, **PURE, mechanism="exponential"), "directions"),
+        (PrivatePCA(1, **PUBLIC, mechanism="exponential"), "directions"),
         (DRAWN, "center"),
         (DRAWN, "eigenvalues"),
         (DRAWN, "directions"),
+        (SEARCHING, "number of rows for a private radius"),
+        (SEARCHING, "second moment in a private radius"),
         (IMPLICIT, "sums over users"),
         (PrivateCompletion(2, **RATINGS), "sums over users"),
     ],
@@ -190,18 +201,22 @@ HALF, TWICE, MILLIONTH = 0.5, 2.0, 1e-6
 @pytest.mark.parametrize(
     ("estimator", "release", "factors"),
     [
-        (PrivatePCA(2, **PURE), "second moment", (MILLIONTH, HALF, TWICE)),
-        (PrivateCovariance(**APPROXIMATE), "second moment", (0.7, 1.3)),
-        (PrivateCovariance(**PURE, neighbors="add_remove"), "number of rows", (MILLIONTH, HALF, TWICE)),
-        (PrivatePCA(2, **PURE, center="private"), "center", (HALF, TWICE)),
-        (PrivateLowRank(2, **PURE, mechanism="exponential"), "eigenvalues", (HALF, TWICE)),
-        (PrivatePCA(1, **PURE, mechanism="exponential"), "directions", (MILLIONTH, HALF, TWICE)),
+        (PrivatePCA(2, **PUBLIC), "second moment", (MILLIONTH, HALF, TWICE)),
+        (PrivateCovariance(**PUBLIC_APPROXIMATE), "second moment", (0.7, 1.3)),
+        (PrivateCovariance(**PUBLIC, neighbors="add_remove"), "number of rows", (MILLIONTH, HALF, TWICE)),
+        (PrivatePCA(2, **PUBLIC, center="private"), "center", (HALF, TWICE)),
+        (PrivateLowRank(2, **PUBLIC, mechanism="exponential"), "eigenvalues", (HALF, TWICE)),
+        (PrivatePCA(1, **PUBLIC, mechanism="exponential"), "directions", (MILLIONTH, HALF, TWICE)),
+        (PrivatePCA(2, **PURE), "second moment in a private radius", (MILLIONTH, HALF, TWICE)),
+        (PrivateCovariance(**APPROXIMATE), "second moment in a private radius", (0.7, 1.3)),
+        (SEARCHING, "number of rows for a private radius", (HALF, TWICE)),
+        (PrivatePCA(1, **PURE, mechanism="exponential"), "directions", (HALF, TWICE)),
         (IMPLICIT, "sums over users", (0.7, 1.3)),
         (PrivateCompletion(2, **{**RATINGS, "epsilon": 20.0}, offsets=False), "sums over users", (HALF, TWICE)),
     ],
 )
 def test_noise_of_another_scale_is_noticed(estimator, release, factors):
-    name = {"sums over users": "counts of items|mean square of ratings"}.get(release, release)
+    name = NAMES.get(release, release)
     for factor in factors:
         size = "less" if factor < 1 else "more"
         with pytest.raises(AssertionError, match=f"^({name}): {size} noise than planned"):

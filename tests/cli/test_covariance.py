@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import hushrank
 from hushrank.cli.covariance import SHOWN, command
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.report.components import components_page
 
 
 @pytest.fixture
@@ -21,15 +23,27 @@ def rows(tmp_path, monkeypatch):
 
 def test_json_holds_the_matrix_and_the_guarantee(rows):
     path, X = rows
-    options = "--row-norm 5 --center private --center-norm 9 --rank 3 --epsilon 2 --delta 1e-6 --neighbors add_remove"
+    options = "--row-norm 50 --center private --rank 3 --epsilon 2 --delta 1e-6 --neighbors add_remove"
     result = CliRunner().invoke(command, [str(path), *options.split(), "--n-max", "1000", "--seed", "4", "--json"])
     model = PrivateCovariance(
-        row_norm=5.0, center="private", center_norm=9.0, rank=3, epsilon=2.0, delta=1e-6, neighbors="add_remove",
+        row_norm=50.0, center="private", rank=3, epsilon=2.0, delta=1e-6, neighbors="add_remove",
         n_max=1000, random_state=4,
     ).fit(X)  # fmt: skip
     printed = json.loads(result.stdout)
     assert printed["covariance_"] == model.covariance_.tolist() and len(printed["eigenvalues_"]) == 3
     assert printed["privacy_"] == model.privacy_.to_dict() and printed["n_"] == model.n_
+    assert (
+        printed["radius_"] == model.radius_ and printed["eigenvalue_interval_"] == model.eigenvalue_interval_.tolist()
+    )
+
+
+def test_the_former_recipe_is_an_option(rows):
+    path, X = rows
+    options = "--row-norm 5 --radius public --center private --center-norm 9 --epsilon 2 --seed 4 --json"
+    printed = json.loads(CliRunner().invoke(command, [str(path), *options.split()]).stdout)
+    terms = {"row_norm": 5.0, "radius": "public", "center": "private", "center_norm": 9.0, "epsilon": 2.0}
+    model = PrivateCovariance(**terms, random_state=4).fit(X)
+    assert printed["covariance_"] == model.covariance_.tolist() and "radius_" not in printed
 
 
 def test_the_table_shows_the_largest_eigenvalues(rows, tmp_path):
@@ -40,6 +54,22 @@ def test_the_table_shows_the_largest_eigenvalues(rows, tmp_path):
     expected = np.linalg.eigvalsh(X.T @ X / 200)[::-1][:SHOWN]
     assert shown == pytest.approx(expected, rel=1e-3)
     assert (tmp_path / "model").exists()
+    assert "12 of 12 components stand above the noise" in result.output and "radius " in result.output
+
+
+def test_a_report_and_correlations(rows, tmp_path):
+    line = "--column-bounds=-10,10 --standardize after --epsilon 2 --delta 1e-6 --quiet --seed 1".split()
+    places = ["--out", str(tmp_path / "model"), "--report", str(tmp_path / "page.html")]
+    result = CliRunner().invoke(command, [str(rows[0]), *line, *places])
+    assert result.exit_code == 0, result.output
+    model = hushrank.load(tmp_path / "model")
+    assert np.allclose(np.diag(model.covariance_), 1.0) and model.column_bounds == [-10.0, 10.0]
+    assert (tmp_path / "page.html").read_text() == components_page(model)
+
+
+def test_columns_are_not_chosen_for_a_matrix(rows):
+    result = CliRunner().invoke(command, [str(rows[0]), "--select-columns", "private"])
+    assert result.exit_code == 2 and "No such option" in result.output
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "wishart", "exponential"])

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import hushrank
 from hushrank.cli.main import cli
 from hushrank.exceptions import InvalidParameter
+from hushrank.report.components import components_page
 
 
 @pytest.fixture
@@ -29,14 +30,23 @@ def test_a_model_is_written_and_described(table, tmp_path):
     assert "private 4 x 4 matrix of rank 2" in result.output and "epsilon=1.0" in result.output
     model = hushrank.load(out)
     assert model.matrix_.shape == (4, 4) and model.rank == 2
+    assert "components stand" in result.output and f"radius {model.radius_:.6g}" in result.output
+
+
+def test_a_report_is_written(table, tmp_path):
+    result = run(table, "--rank", 2, "--out", tmp_path / "low.hush", "--report", tmp_path / "page.html", "--seed", 3)
+    assert result.exit_code == 0 and "report written to" in result.output
+    page = (tmp_path / "page.html").read_text()
+    assert page == components_page(hushrank.load(tmp_path / "low.hush")) and "A private matrix of low rank" in page
 
 
 def test_options_reach_the_estimator(table):
-    result = run(table, "--eigenvalues", "1,3", "--mechanism", "exponential", "--strategy", "sequential", "--json")
+    drawn = ["--mechanism", "exponential", "--radius", "public", "--json"]
+    result = run(table, "--eigenvalues", "1,3", "--strategy", "sequential", *drawn)
     found = json.loads(result.stdout)
-    assert found["eigenvalues_"] == [3.0, 1.0]
+    assert found["eigenvalues_"] == [3.0, 1.0] and "alignment_" not in found
     assert found["privacy_"]["event"]["type"] == "Repeated" and found["privacy_"]["numerics"] == "idealized"
-    result = run(table, "--rank", 2, "--mechanism", "exponential", "--share", 0.2, "--json")
+    result = run(table, "--rank", 2, "--share", 0.2, *drawn)
     events = json.loads(result.stdout)["privacy_"]["event"]["events"]
     assert [event["epsilon"] for event in events] == pytest.approx([0.2, 0.8], rel=1e-12)
 

@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from hushrank.base import PrivateRelease
 from hushrank.cli.options import (
     BUDGET_OPTIONS,
+    MOST_BOUNDS_BYTES,
+    Bounds,
     Items,
     NumberOrWord,
     Vector,
@@ -153,6 +155,37 @@ def test_items_are_a_count_or_a_file(tmp_path):
     assert convert(str(tmp_path / "items.csv"), None, None).to_pylist() == ["tea", "jam"]
     with pytest.raises(InvalidParameter, match="must be an existing file"):
         convert("1.5", None, None)
+
+
+def test_bounds_are_a_pair_or_a_file(tmp_path):
+    convert = Bounds().convert
+    assert convert("-1,2.5e3", None, None) == [-1.0, 2500.0] and convert([(0, 1)], None, None) == [(0, 1)]
+    np.save(tmp_path / "bounds.npy", [[0.0, 1.0], [2.0, 3.0]])
+    assert convert(str(tmp_path / "bounds.npy"), None, None).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    (tmp_path / "bounds.CSV").write_bytes('\ufeffname,low,high\r\n"a, b",0,1\r\n"say ""c""",-2, 3e1\r\n'.encode())
+    assert convert(str(tmp_path / "bounds.CSV"), None, None).tolist() == [[0.0, 1.0], [-2.0, 30.0]]
+    (tmp_path / "names.csv").write_bytes(b"name,low,high\n\xff\xfe,0,1\n")  # a name is not looked at
+    assert convert(str(tmp_path / "names.csv"), None, None).tolist() == [[0.0, 1.0]]
+
+
+NO_FILES = [
+    "", ",", "x", "0;1", "none.npy", "none.csv", "junk.npy", "pickled.npy", "bomb.npy", "huge.csv", "huge.npy",
+    "folder.csv",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_FILES)
+def test_what_is_no_pair_and_no_file_of_pairs_is_refused(tmp_path, text):
+    (tmp_path / "junk.npy").write_bytes(b"junk")
+    np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000000, 2), }".ljust(117) + b"\n"
+    (tmp_path / "bomb.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    for name in ("huge.csv", "huge.npy"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(MOST_BOUNDS_BYTES + 1)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(click.BadParameter, match=r"is not LOW,HIGH, or|not an existing file|larger than 64 MB"):
+        Bounds().convert(str(tmp_path / text) if "." in text else text, None, None)
 
 
 def test_help_lists_options_in_their_order():

@@ -31,8 +31,26 @@ CASES = [
     ("counts --cells 10 --max-cells 2 --epsilon 1 --delta 1e-6", plan_counts(APPROXIMATE, 10, max_cells=2)),
     ("quantile --probability 0.9 --grid-size 100 --epsilon 1 --delta 1e-6", plan_quantile(APPROXIMATE, 0.9, 100)),
     (
-        "pca --rows 1000 --columns 5 --components 2 --row-norm 3 --center private --center-norm 9 --epsilon 1",
-        PrivatePCA(2, row_norm=3.0, center="private", center_norm=9.0, epsilon=1.0).plan((1000, 5)),
+        "pca --rows 1000 --columns 5 --components 2 --row-norm 3 --radius public --center private --center-norm 9 "
+        "--epsilon 1",
+        PrivatePCA(2, row_norm=3.0, radius="public", center="private", center_norm=9.0, epsilon=1.0).plan((1000, 5)),
+    ),
+    (
+        "pca --rows 1000 --columns 5 --components 2 --row-norm 300 --center private --epsilon 1",
+        PrivatePCA(2, row_norm=300.0, center="private", epsilon=1.0).plan((1000, 5)),
+    ),
+    (
+        "pca --rows 1000 --columns 5 --components 2 --column-bounds -1,3 --standardize private --select-columns "
+        "private --epsilon 1 --delta 1e-6 --neighbors add_remove",
+        PrivatePCA(
+            2,
+            column_bounds=(-1.0, 3.0),
+            standardize="private",
+            select_columns="private",
+            epsilon=1.0,
+            delta=1e-6,
+            neighbors="add_remove",
+        ).plan((1000, 5)),
     ),
     (
         "covariance --rows 1000 --columns 5 --rank 2 --row-norm 3 --center 1,2,3,4,5.5 --epsilon 1 --delta 1e-6 "
@@ -47,6 +65,10 @@ CASES = [
         PrivateLowRank(
             2, share=0.25, row_norm=3.0, epsilon=1.0, mechanism="exponential", strategy="sequential", field="complex"
         ).plan((1000, 5)),
+    ),
+    (
+        "lowrank --rows 1000 --columns 5 --rank 2 --row-norm 3 --radius public --epsilon 1 --mechanism exponential",
+        PrivateLowRank(2, row_norm=3.0, radius="public", epsilon=1.0, mechanism="exponential").plan((1000, 5)),
     ),
     (
         "lowrank --rows 1000 --columns 5 --eigenvalues 4,1 --row-norm 3 --epsilon 1 --delta 1e-6",

@@ -1,11 +1,11 @@
-"""Catalogues and own ratings from files: types of ids, lenient cells, and one line for what cannot be read."""
+"""Catalogues, limits and own ratings from files: types of ids, lenient cells, and one line for what cannot be read."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushrank.cli.small_tables import read_catalogue, read_own_ratings
+from hushrank.cli.small_tables import read_bounds, read_catalogue, read_own_ratings
 from hushrank.exceptions import InvalidParameter
 
 
@@ -79,3 +79,42 @@ def test_own_ratings_of_a_parquet_file(tmp_path):
     path = tmp_path / "mine.pq"
     pq.write_table(pa.table({"item": [3, 4], "rating": [5, 1]}), path)
     assert read_own_ratings(path, pa.int64()).to_pydict() == {"item": [3, 4], "rating": [5, 1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("low,high\n0,1\n\n-2, 3.5 \n", [[0.0, 1.0], [-2.0, 3.5]]),
+        ('name,low,high\n"age, in ""years""",0,1e2\n"two\nlines",-1,1\n', [[0.0, 100.0], [-1.0, 1.0]]),
+        ("\ufeffunit,name,min,max\r\nm,a,0,1\r\n", [[0.0, 1.0]]),
+        ("low,high\n", []),  # for the table of parameters to refuse
+    ],
+)
+def test_limits_are_the_last_two_columns(tmp_path, text, expected):
+    assert read_bounds(write(tmp_path / "bounds.csv", text)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"low\n0\n", "the columns low and high at its end; got 'bounds.csv: one'"),
+        (b"", "a header line"),
+        (b"0,1\n0,2\n", "a header line of names"),
+        (b"name;low;high\na;0;1\n", "separated by commas"),
+        (b"name,low,high\na,0,1\nb,0,many\n", "finite numbers, low and high; got 'bounds.csv: record 2 has others'"),
+        (b"name,low,high\na,0,\n", "record 1 has others"),
+        (b"name,low,high\na,0,inf\n", "record 1 has others"),
+        (b"name,low,high\na,0,\xff\n", "record 1 has others"),
+        (b"name,low,high\na,0\n", "records have 3 fields"),
+        (b"name,low,high\na,0,1,2\n", "records have 3 fields"),
+        (b'name,low,high\n"a,0,1\nb,0,1\n', "records have 3 fields"),
+        (b"\xff\xfe,low,high\na,0,1\n", "readable CSV file"),
+        (b"name,low,low\na,0,1\n", "column names differ"),
+        (b"\0" * 1000, "the columns low and high"),
+    ],
+)
+def test_limits_that_cannot_be_read_are_refused_in_one_line(tmp_path, content, message):
+    (tmp_path / "bounds.csv").write_bytes(content)
+    with pytest.raises(InvalidParameter) as refused:
+        read_bounds(tmp_path / "bounds.csv")
+    assert message in str(refused.value) and "\n" not in str(refused.value)

@@ -12,8 +12,7 @@ from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.estimators.second_moment.resources import memory_bytes
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger.ledger import Ledger
+from hushrank.privacy.ledger import Ledger
 
 
 def test_there_is_some_memory_and_not_more_than_the_machine_has():
@@ -66,28 +65,17 @@ def test_threads_are_those_of_the_engine():
     assert threads_of(object()) == 1
 
 
-class Unread:
-    """A table of which only the shape may be asked."""
-
-    def __init__(self, shape):
-        self.shape, self.ndim, self.dtype = shape, len(shape), np.dtype(np.float64)
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __array__(self, *args, **kwargs):
-        return np.broadcast_to(0.0, self.shape)
-
-
 @pytest.mark.parametrize("kind", [PrivatePCA, PrivateCovariance])
 def test_a_fit_that_does_not_fit_is_refused_before_the_charge(monkeypatch, tmp_path, kind):
     monkeypatch.setattr(memory, "memory_limit", lambda: 1e6)
-    account = Ledger(tmp_path / "budget.db").create("people", Budget(10.0, 1e-5))
     terms = {"n_components": 2} if kind is PrivatePCA else {}
-    model = kind(**terms, row_norm=1.0, epsilon=1.0, delta=1e-6, ledger=account, engine=LocalEngine(threads=1))
-    with pytest.raises(InvalidParameter, match=f"^X of {kind.__name__} must be of fewer columns"):
-        model.fit(np.zeros((5, 400)))
-    assert not account.entries() and not hasattr(model, "privacy_")
-    monkeypatch.setattr(memory, "memory_limit", lambda: memory_bytes(model._work(400), 1))
-    model.fit(np.zeros((5, 400)))
-    assert len(account.entries()) == 1
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("people", epsilon=10.0, delta=1e-5, neighbors="replace", unit="row")
+        account = ledger["people"]
+        model = kind(**terms, row_norm=1.0, epsilon=1.0, delta=1e-6, ledger=account, engine=LocalEngine(threads=1))
+        with pytest.raises(InvalidParameter, match=f"^X of {kind.__name__} must be of fewer columns"):
+            model.fit(np.zeros((5, 300)))
+        assert len(account.history()) == 1 and not hasattr(model, "privacy_")
+        monkeypatch.setattr(memory, "memory_limit", lambda: memory_bytes(model._work(300), 1))
+        model.fit(np.zeros((5, 300)))
+        assert len(account.history()) == 2

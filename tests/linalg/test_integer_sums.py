@@ -90,8 +90,8 @@ def test_gram_is_exact_where_one_float_product_would_round(squared_bound):
 @pytest.mark.parametrize("squared_bound", [1, 25, 4**18, 2**44 + 1, 2**48])
 def test_no_float_product_holds_too_many_rows(squared_bound, monkeypatch):
     lengths = []
-    multiply = integer_sums._multiply
-    monkeypatch.setattr(integer_sums, "_multiply", lambda Y, out: (lengths.append(len(Y)), multiply(Y, out)))
+    multiply = integer_sums.multiply_integers
+    monkeypatch.setattr(integer_sums, "multiply_integers", lambda Y, out: (lengths.append(len(Y)), multiply(Y, out)))
     check_integer_products()
     lengths.clear()
     integer_gram(np.ones((3000, 2)), 1.0, squared_bound, rows_per_block=2500)
@@ -341,7 +341,7 @@ def last_bit_lost(Y, product):
 @pytest.mark.parametrize("inexact", [single_precision, last_bit_lost])
 def test_an_inexact_product_is_refused(inexact, monkeypatch):
     check_integer_products.cache_clear()
-    monkeypatch.setattr(integer_sums, "_multiply", inexact)
+    monkeypatch.setattr(integer_sums, "multiply_integers", inexact)
     for _ in range(2):  # a failure is not remembered as a success
         with pytest.raises(RuntimeError, match="does not multiply integer float64 matrices exactly"):
             integer_gram(np.ones((2, 2)), 1.0, 25)

@@ -105,6 +105,38 @@ def test_golden_models_are_saved_in_the_format_of_today(name, tmp_path):
     assert take_apart((tmp_path / "model").read_bytes())[0]["version"] == 3
 
 
+OF_ROWS = [name for name in MODELS if not name.startswith("completion")]
+SIZES = {"covariance": (70, 4), "low_rank": (50, 4), "pca": (50, 4), "pca_complex": (50, 4), "pca_2": (73, 4)}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_golden_models_of_rows_have_a_public_radius(name, tmp_path):
+    """They were made before a radius could be private, which is the default since."""
+    names = {"radius_", "alignment_", "n_significant_", "explained_variance_interval_", "eigenvalue_interval_"}
+    assert "radius" not in take_apart((GOLDEN / f"{name}.hush").read_bytes())[0]["content"]["parameters"]
+    model = hushrank.load(GOLDEN / f"{name}.hush")
+    assert model.radius == "public" and not names & set(vars(model))
+    plan = model.plan((SIZES[name][0], model.n_features_in_))  # what it would release again is what it released
+    assert plan.event == model.privacy_.event and plan.guarantee.numerics == model.privacy_.numerics
+    model.save(tmp_path / "model")
+    assert take_apart((tmp_path / "model").read_bytes())[0]["content"]["parameters"]["radius"] == "public"
+    again = hushrank.load(tmp_path / "model")
+    assert again.radius == "public" and set(vars(again)) == set(vars(model))
+    assert "radius='public'" in repr(again)
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_a_golden_model_does_not_become_one_of_a_private_radius(name, tmp_path):
+    path = Path(shutil.copy(GOLDEN / f"{name}.hush", tmp_path / "model"))
+
+    def claim(header, _):
+        header["content"]["parameters"]["radius"] = "private"
+
+    forge(path, claim)
+    with pytest.raises(ModelFileError, match="it does not have the attributes of a"):
+        hushrank.load(path)
+
+
 def test_golden_models_answer():
     rows = np.arange(8.0).reshape(2, 4)
     table = pd.DataFrame(rows, columns=list("abcd"))

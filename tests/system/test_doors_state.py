@@ -64,8 +64,9 @@ class Fork:
         return outcome_of(self.child, self.reader)
 
 
+@pytest.mark.parametrize("radius", ["private", "public"])
 @pytest.mark.parametrize("seed", [None, 7])
-def test_data_that_fork_inside_a_fit_give_one_release(seed):
+def test_data_that_fork_inside_a_fit_give_one_release(seed, radius):
     rows, parting = np.random.default_rng(1).normal(size=(600, 4)), Fork()
 
     def blocks():
@@ -73,9 +74,12 @@ def test_data_that_fork_inside_a_fit_give_one_release(seed):
         parting.split()
         yield rows[300:]
 
-    model = PrivatePCA(2, row_norm=3.0, epsilon=1.0, engine=LocalEngine(threads=1), random_state=seed)
+    terms = {"row_norm": 3.0, "epsilon": 1.0, "engine": LocalEngine(threads=1), "random_state": seed}
+    model = PrivatePCA(2, **terms, radius=radius)
     outcome = parting.run(lambda: model.fit(blocks).components_.shape)
-    assert outcome.startswith("KeystreamMisuse: this noise source was made before a fork")
+    # A private radius meets its budget before its noise.
+    expected = {"private": "StateMisuse: this budget filter", "public": "KeystreamMisuse: this noise source"}[radius]
+    assert outcome.startswith(f"{expected} was made before a fork")
     assert model.components_.shape == (2, 4) and model.privacy_.epsilon == 1.0
 
 

@@ -33,8 +33,16 @@ def numbers(pattern, text):
 
 def pca_with_a_plan(shown):
     before, after = shown.split("the fit\n")
-    assert "symmetric Gaussian noise" in before and "variance a direction needs to show: 76.9" in before
+    assert (
+        " 5.0% of the budget: radius\n" in before and "of the budget: center\n" in before and "NO CENTER" not in before
+    )
+    assert "variance a direction needs to show, over radius^2: 0.0219" in before
     assert "guarantee as planned: True" in after and "delta 1e-06, one row is hidden" in after
+    (radius,) = numbers(r"rows were shortened to ([\d.]+) around the center", after)
+    assert (
+        20 < radius < 60
+        and len(re.findall(r"component \d: variance \d+ to \d+, alignment .* [01]\.\d\d\n", after)) == 5
+    )
     (captured,) = numbers(r"captured: ([\d.]+)%", after)
     assert 85 < captured < 99.9
 

@@ -12,6 +12,7 @@ import pytest
 
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion import user_sums
+from hushrank.estimators.second_moment import sums as second_moment_sums
 from hushrank.estimators.trace import centers, covariances, means, record_sums
 from seeded_fits import FITS
 
@@ -55,6 +56,15 @@ def seen(monkeypatch):
 def test_copies_give_the_same_totals(seen, name):
     FITS[name]()
     assert seen
+
+
+def test_all_sums_of_second_moments_were_there(seen):
+    for name in FITS:
+        if name.startswith(("pca", "covariance", "low rank")):
+            FITS[name]()
+    found = {name: getattr(value, "__module__", "") for name, value in vars(second_moment_sums).items()}
+    own = {name for name, module in found.items() if module == second_moment_sums.__name__}
+    assert seen >= {name for name in own if name.startswith(("sum_", "count_"))}
 
 
 def test_all_sums_of_completion_were_there(seen):

@@ -41,7 +41,8 @@ def describe_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Content and columns of the file of a fitted model, which `restore_model` would take; else ModelFileError."""
     learned, owner = {name: _plain(value) for name, value in model._learned().items()}, type(model).__name__
     found = set(learned) - {_NAMES, _GUARANTEE, *model._schema}
-    if not _required(model._learns) <= found <= set(model._learns):
+    learns = model._learns
+    if not (_required(learns) if isinstance(learns, Mapping) else set(learns)) <= found <= set(learns):
         raise ModelFileError(f"parameters of this {owner} were changed after its fit: set them back.")
     try:
         _check_shapes(model, learned)

@@ -14,6 +14,7 @@ from hushrank.report.marks import (
     is_sure,
     largest_loadings,
     read_components,
+    say_alignment,
     say_mixed,
     say_radius,
     say_significant,
@@ -44,20 +45,22 @@ def describe_components(model: Any, title: str, *, most: int | None = None, has_
 
 def _to_table(model: Any, components: Sequence[Component], title: str, has_loadings: bool) -> Table:
     first = components[0]
-    names = ["component"]
+    names = ["no."]
     names += [] if first.value is None else [value_name(model)]
-    names += [] if first.share is None else ["share of the total"]
+    names += [] if first.share is None else ["share"]
     names += [] if first.interval is None else ["95 % interval", "alignment"]
     names += ["largest loading"] if has_loadings else []
     names += [""] if is_sure(model) else []
     table = make_table(*names, texts=("largest loading", ""), title=title)
+    for column in table.columns:
+        column.no_wrap = column.header != "largest loading"
     loadings = _name_loadings(model) if has_loadings else None
     for i, one in enumerate(components):
         cells = [str(one.number)]
         cells += [] if one.value is None else [f"{one.value:.6g}"]
         cells += [] if one.share is None else [f"{one.share:.3f}"]
         cells += [] if one.interval is None else [f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"]
-        cells += [] if one.alignment is None else [f"{one.alignment:.2f}"]
+        cells += [] if one.alignment is None else [say_alignment(one.alignment)]
         cells += [] if loadings is None else [escape(loadings[i])]
         cells += [one.mark] if is_sure(model) else []
         table.add_row(*cells, style="dim" if one.mark == NOISE else None)

@@ -17,6 +17,9 @@ from hushrank.estimators.second_moment.parameters import BoundsParam
 from hushrank.parameters import PairParam, Param
 from hushrank.privacy.guarantee import Unit
 
+MOST_BOUNDS_BYTES = 2**26
+"""Size of a file of limits of columns: a million columns need less."""
+
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
@@ -76,15 +79,24 @@ class Bounds(click.ParamType):  # type: ignore[type-arg]  # as above
         """A pair of numbers, or an array of pairs; a CSV file has a header, whose last two columns are low and high."""
         if not isinstance(value, str):
             return value
+        suffix = Path(value).suffix.lower()
         try:
-            if value.endswith(".npy"):
+            if suffix not in (".npy", ".csv"):
+                return [float(number) for number in value.split(",")]
+            self._check_file(Path(value), param, ctx)
+            if suffix == ".npy":
                 return np.load(Path(value), allow_pickle=False)
-            if value.endswith(".csv"):
-                lines = Path(value).read_text().splitlines()[1:]
-                return [[float(cell) for cell in line.split(",")[-2:]] for line in lines if line.strip()]
-            return [float(number) for number in value.split(",")]
-        except (OSError, ValueError, EOFError):
+        except (OSError, ValueError, EOFError, MemoryError):
             self.fail(f"{value!r} is not LOW,HIGH, or an .npy or .csv file with a pair for each column.", param, ctx)
+        from hushrank.cli.small_tables import read_bounds  # needs Arrow, which numbers do not
+
+        return read_bounds(Path(value))
+
+    def _check_file(self, path: Path, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        if not path.is_file():
+            self.fail(f"{str(path)!r} is not an existing file.", param, ctx)
+        if path.stat().st_size > MOST_BOUNDS_BYTES:
+            self.fail(f"{str(path)!r} is larger than {MOST_BOUNDS_BYTES >> 20} MB: no file of limits.", param, ctx)
 
 
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # as above

@@ -1,4 +1,4 @@
-"""Small tables that commands read whole: public catalogues, and people's own ratings for recommendations to them.
+"""Small tables that commands read whole: public catalogues and limits, and people's own ratings.
 
 They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
@@ -49,6 +50,20 @@ def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
         }
         columns = {name: convert[name](column) for name, column in columns.items()}
     return pa.table(columns)
+
+
+def read_bounds(path: Path) -> Any:
+    """Pairs from a CSV file: its last two columns, low and high, with a record for each column of the data."""
+    owner = "limits of columns"
+    columns = _read(path, owner, lambda names: names[-2:])
+    if len(columns) < 2:
+        raise InvalidParameter(owner, "file", "a table with the columns low and high at its end", f"{path.name}: one")
+    pairs = np.column_stack([to_numbers(column) for column in columns.values()])
+    wrong = np.flatnonzero(~np.isfinite(pairs).all(axis=1))
+    if len(wrong):
+        requirement = "a table whose last two columns are finite numbers, low and high"
+        raise InvalidParameter(owner, "file", requirement, f"{path.name}: record {wrong[0] + 1} has others")
+    return pairs
 
 
 def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:

@@ -235,7 +235,7 @@ def diagnose(
     weights : ndarray of shape (d,) or None, default None
         `component_weights` of all eigenvectors, where M = D^-1 (A + N) D^-1; None for ones.
     extra : ndarray of shape (n_components,) or None, default None
-        Further variance of each value, such as that of a center which was estimated.
+        Further standard deviation of each value, such as that of a center which was estimated.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def _diagnose(values: FloatArray, law: NoiseLaw, w: FloatArray, extra: FloatArra
     energy, slope = law.energy(h), law.slope(h)
     alignment = 1 / (1 + w[:k] * slope * np.sum(ratios**2 * w, axis=1))
     unit = law.scale * w[:k]
-    spread = np.hypot(unit * np.sqrt((1 if law.is_complex else 2) * slope), np.sqrt(extra))
+    spread = np.hypot(unit * np.sqrt((1 if law.is_complex else 2) * slope), extra)
     with np.errstate(over="ignore"):  # eigenvalues that are equal tell nothing of their vectors
         deviations = spread / np.sqrt(alignment)
     return Diagnosis(values[:k] - unit * (energy + h * slope), values[:k] - unit * energy, alignment, deviations)

@@ -39,7 +39,7 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
     Examples
     --------
     >>> shrink_eigenvalues(np.array([10.0, 3.0, 0.5, -1.0, -2.0]), NoiseLaw("gaussian", 1.0)).round(2)
-    array([8.29, 1.16, 0.06, 0.06, 0.06])
+    array([8.77, 1.23, 0.06, 0.06, 0.06])
     """
     vector = check_falling(values, "shrink_eigenvalues")
     total = float(vector.sum())

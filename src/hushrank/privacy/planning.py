@@ -128,7 +128,7 @@ class Plan:
         yield from (("note", note) for note in self.notes)
 
 
-_WIDTH = 46
+_WIDTH = 52
 
 
 def make_plan(budget: Budget, *steps: Step) -> Plan:

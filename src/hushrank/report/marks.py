@@ -1,9 +1,10 @@
 """How sure the components of a second moment are, in words and marks: for tables on a terminal and for pages.
 
 Marks      "noise" for components that do not stand above the noise, or whose direction is mostly noise (alignment
-           below .5); "weak" for those with an alignment below .8, which is a little too high there.
+           below .5); "weak" for those with one below .8, from where on it was measured (benchmarks/RESULTS.md).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,11 @@ def mark_of(place: int, alignment: float, n_significant: int) -> str:
     return WEAK if alignment < CLEAR else ""
 
 
+def say_alignment(alignment: float) -> str:
+    """An alignment with two digits, never rounded up: .797 is weak and does not look like .8."""
+    return f"{math.floor(100.0 * alignment) / 100.0:.2f}"
+
+
 def say_significant(model: Any) -> str:
     """How many components stand above the noise, in words; a matrix is looked at in all its directions."""
     n, n_all = int(model.n_significant_), len(model.alignment_)
@@ -114,7 +120,7 @@ def say_radius(model: Any) -> str:
     ]
     measured = f" (in {' and '.join(units)})" if units else ""
     around = "" if getattr(model, "center", None) is None else " around the center"
-    return f"radius {model.radius_:.6g}{measured}: longer rows were shortened to it{around}"
+    return f"radius {model.radius_:.6g}{measured}{around}: a longer row was shortened to it"
 
 
 def column_names(model: Any) -> list[str]:
@@ -132,7 +138,7 @@ def vectors_of(model: Any) -> NDArray[Any]:
     """The directions of the components as rows; those of a covariance are eigenvectors of what was released."""
     if hasattr(model, "components_"):
         return np.asarray(model.components_)
-    vectors = np.linalg.eigh(model.released_)[1][:, ::-1].T[: len(model.eigenvalues_)].conj()
+    vectors = np.linalg.eigh(model.released_)[1][:, ::-1].T[: len(model.eigenvalues_)]
     largest = np.take_along_axis(vectors, abs(vectors).argmax(axis=1)[:, np.newaxis], axis=1)
     return np.asarray(vectors * largest.conj() / abs(largest))
 

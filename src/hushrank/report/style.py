@@ -51,6 +51,10 @@ svg text.value { font-size: 13px; fill: var(--private); }
 .line.nothing { stroke: var(--soft); stroke-dasharray: 1 6; stroke-linecap: round; }
 .area { fill: var(--band); fill-opacity: 0.13; }
 .share { fill: var(--private); }
+.share.weak { fill-opacity: 0.55; }
+.share.noise { fill: var(--soft); fill-opacity: 0.45; }
+.whisker { fill: none; stroke: var(--ink); stroke-width: 1.5; }
+.dim { color: var(--soft); }
 .rest { fill: var(--edge); }
 """
 

@@ -54,7 +54,7 @@ def test_the_threshold_follows_from_the_law_of_the_noise():
 
 
 def test_the_mean_loss_of_a_sequence_is_the_sum_of_its_draws():
-    terms = {"row_norm": 1.0, "epsilon": 2.0, "mechanism": "exponential"}
+    terms = {"row_norm": 1.0, "epsilon": 2.0, "mechanism": "exponential", "radius": "public"}
     model = PrivatePCA(3, strategy="sequential", **terms)
     loss = model.plan((100, 8)).forecast["mean score loss, at most (top eigenvalue 1)"]
     rate = 2.0 / 3 / 2  # epsilon / 3 for each draw, over a range of 2
@@ -68,7 +68,8 @@ def test_the_loss_of_draws_stays_below_its_forecast():
     X = np.diag([3.0, 2.0, 1.0, 0.5, 0.1]).repeat(20, axis=0) / 3
     best = np.linalg.eigvalsh(X.T @ X)[-2:].sum() / 100
     for strategy in ("joint", "sequential"):
-        model = PrivatePCA(2, row_norm=1.0, epsilon=2.0, mechanism="exponential", strategy=strategy, field="complex")
+        terms = {"mechanism": "exponential", "strategy": strategy, "field": "complex", "radius": "public"}
+        model = PrivatePCA(2, row_norm=1.0, epsilon=2.0, **terms)
         bound = model.plan(X.shape).forecast["mean score loss, at most (top eigenvalue 1)"]
         losses = [best - np.vdot(V, V @ (X.T @ X)).real / 100 for V in (model.fit(X).components_ for _ in range(60))]
         # Nearly attained by a joint draw that is this concentrated; seven standard errors fail once in 10^11 runs.
@@ -76,8 +77,23 @@ def test_the_loss_of_draws_stays_below_its_forecast():
 
 
 def test_a_draw_without_freedom_has_no_loss_to_forecast():
-    forecast = PrivatePCA(3, row_norm=1.0, epsilon=1.0, mechanism="exponential").plan((10, 3)).forecast
+    terms = {"row_norm": 1.0, "epsilon": 1.0, "mechanism": "exponential"}
+    forecast = PrivatePCA(3, **terms, radius="public").plan((10, 3)).forecast
     assert list(forecast) == ["variance a direction needs to show"]
+    forecast = PrivatePCA(3, **terms).plan((10, 3)).forecast
+    assert list(forecast) == ["variance a direction needs to show, over radius^2"]
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "wishart"])
+def test_the_forecast_of_a_private_radius_is_that_of_a_public_one_with_what_is_left_of_the_budget(mechanism):
+    """For radius 1; the search takes 5 % of 2."""
+    model = PrivatePCA(3, row_norm=50.0, epsilon=2.0, mechanism=mechanism)
+    public = PrivatePCA(3, row_norm=1.0, epsilon=1.9, mechanism=mechanism, radius="public")
+    plan = model.plan((10_000, 8))
+    assert plan.shares == pytest.approx({"radius": 0.05, "second moment": 0.95})
+    expected = public.plan((10_000, 8)).forecast
+    expected.pop("the same over row_norm^2", None)
+    assert plan.forecast == pytest.approx({f"{name}, over radius^2": value for name, value in expected.items()})
 
 
 @pytest.mark.parametrize("is_complex", [False, True])

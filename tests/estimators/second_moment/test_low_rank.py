@@ -9,6 +9,7 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 
 UNIT = {"row_norm": 1.0, "epsilon": 1.0}
+PUBLIC = {**UNIT, "radius": "public"}
 HUGE = {"row_norm": 1.0, "epsilon": 1e9}
 
 
@@ -23,7 +24,7 @@ def complex_rows(n=400, d=5):
     return X / np.linalg.norm(X, axis=1).max()
 
 
-# 1. Sensitivity: test_second_moment.py, tests/privacy/mechanisms/test_exponential.py
+# 1. Sensitivity: test_estimator.py, tests/privacy/mechanisms/test_exponential.py
 
 
 # 2. Limit
@@ -123,9 +124,13 @@ def test_private_eigenvalues_are_kept_beside_those_of_the_real_part():
     ],
 )
 def test_events(parameters, event):
-    model = PrivateLowRank(**parameters, **UNIT).fit(rows(50))
+    model = PrivateLowRank(**parameters, **PUBLIC).fit(rows(50))
     assert model.privacy_.event == event and model.privacy_.epsilon <= 1.0
     expected = "idealized" if "mechanism" in parameters else "exact"
+    assert model.privacy_.numerics == model.plan((50, 6)).guarantee.numerics == expected
+    # A private radius takes a share of one event.
+    model = PrivateLowRank(**parameters, **UNIT).fit(rows(50))
+    assert model.privacy_.event == Pure(1.0) == model.plan((50, 6)).event and model.privacy_.epsilon <= 1.0
     assert model.privacy_.numerics == model.plan((50, 6)).guarantee.numerics == expected
 
 
@@ -141,12 +146,15 @@ def test_a_private_center_is_subtracted():
     assert model.matrix_ == pytest.approx(Y.T @ Y, abs=0.1)
 
 
-@pytest.mark.parametrize("row_norm", [1e-99, 1e99])
+@pytest.mark.parametrize(  # a private radius may be 2^-16 of the bound, or twice as long
+    ("radius", "row_norm"), [("public", 1e-99), ("public", 1e99), ("private", 1e-90), ("private", 1e90)]
+)
 @pytest.mark.parametrize("epsilon", [1e-9, 1e12])
 @pytest.mark.parametrize("strategy", ["joint", "sequential"])
-def test_extreme_parameters_stay_finite(row_norm, epsilon, strategy):
+def test_extreme_parameters_stay_finite(row_norm, epsilon, strategy, radius):
     X = rows(30) * row_norm
     terms = {"row_norm": row_norm, "epsilon": epsilon, "mechanism": "exponential", "strategy": strategy}
+    terms["radius"] = radius
     for model in (PrivateLowRank(6, **terms), PrivateLowRank(eigenvalues=[1e-200, 1e200], **terms)):
         fitted = model.fit(X)
         assert np.isfinite(fitted.matrix_).all() and np.isfinite(fitted.components_).all()
@@ -182,8 +190,13 @@ def test_extreme_parameters_stay_finite(row_norm, epsilon, strategy):
         ({"rank": 2, "mechanism": "exponential", "n_max": 2**60}, "n_max of PrivateLowRank must be at most"),
     ],
 )
-def test_refusals(parameters, message):
-    model = PrivateLowRank(**UNIT | parameters)
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_refusals(parameters, message, radius):
+    class Account:
+        def charge(self, *_, **__):
+            raise AssertionError("charged")
+
+    model = PrivateLowRank(**UNIT | {"radius": radius, "ledger": Account()} | parameters)
     for call in (lambda: model.fit(rows()), lambda: model.plan((400, 6))):
         with pytest.raises(InvalidParameter, match=message):
             call()

@@ -1,4 +1,4 @@
-"""Private PCA: the limit without noise, planted data, identities and refusals. Bounds and noise: test_second_moment."""
+"""Private PCA: the limit without noise, planted data, identities and refusals. Bounds and noise: test_estimator."""
 
 import math
 
@@ -11,18 +11,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from hushrank.estimators.second_moment.estimator import SecondMoment
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.second_moment.released import SecondMoment
 from hushrank.evaluation.metrics import captured_variance
 from hushrank.evaluation.synthetic import power_law_rows
 from hushrank.exceptions import InvalidParameter, NotFitted
+from hushrank.linalg.noise_spectra import NoiseLaw
 from hushrank.linalg.quantize import quantize_rows
 from hushrank.privacy.events import Gaussian, Pure
 
 HUGE = {"epsilon": 1e9, "row_norm": 1.0}
 
 
-# 1. Sensitivity: test_second_moment.py
+# 1. Sensitivity: test_estimator.py
 
 
 # 2. Limit
@@ -31,7 +32,7 @@ HUGE = {"epsilon": 1e9, "row_norm": 1.0}
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 def test_a_huge_budget_gives_the_non_private_answer_on_the_quantized_rows(delta):
     X = power_law_rows(500, 6, seed=3)
-    pca = PrivatePCA(6, delta=delta, **HUGE)
+    pca = PrivatePCA(6, delta=delta, radius="public", **HUGE)
     lattice = pca._plan(pca._check_parameters(), {"n_features": 6}).matrix
     Y = quantize_rows(X, 1.0, lattice.squared_bound) / math.sqrt(lattice.squared_bound)
     values, vectors = np.linalg.eigh(Y.T @ Y / 500)
@@ -89,11 +90,14 @@ def test_the_event_follows_from_delta():
 def test_dense_sparse_streamed_and_reordered_rows_give_the_same_bits():
     X = power_law_rows(300, 5, seed=2)
     X[np.abs(X) < 0.1] = 0.0
-    pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0, center=[0.1] * 5, random_state=8)
-    expected = pca.fit(X).components_
-    sources = [X[::-1], np.asfortranarray(X), scipy.sparse.csr_array(X), X.tolist(), iter(np.array_split(X, 7))]
-    for source in sources:
-        assert np.array_equal(pca.fit(source).components_, expected)
+    sources = [X[::-1], np.asfortranarray(X), scipy.sparse.csr_array(X), X.tolist(), lambda: iter(np.array_split(X, 7))]
+    for terms in ({"radius": "public"}, {"radius": "private"}, {"radius": "private", "center": "private"}):
+        pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0, random_state=8, **{"center": [0.1] * 5, **terms})
+        expected = pca.fit(X).components_
+        for source in sources:
+            assert np.array_equal(pca.fit(source).components_, expected)
+        if terms["radius"] == "public":
+            assert np.array_equal(pca.fit(iter(np.array_split(X, 7))).components_, expected)
 
 
 def test_transform_and_its_inverse():
@@ -116,10 +120,22 @@ def test_it_works_in_a_pipeline():
     ("matrix", "ratios"),
     [(np.diag([4.0, 2.0, 2.0]), [0.5, 0.25]), (np.diag([4.0, 2.0, -7.0]), [2 / 3, 1 / 3]), (-np.eye(3), [0.0, 0.0])],
 )
-def test_ratios_are_shares_of_a_whole_whatever_the_noise(matrix, ratios, monkeypatch):
-    pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0)
-    monkeypatch.setattr(pca, "_release", lambda *_: SecondMoment(matrix, 10, np.zeros(3)))
-    assert pca._fit(None, None, None, None)["explained_variance_ratio_"] == pytest.approx(ratios)
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_ratios_are_shares_of_a_whole_whatever_the_noise(matrix, ratios, radius, monkeypatch):
+    """Of noise that is too small to change an eigenvalue; of more noise, shares of a whole all the same."""
+    pca = PrivatePCA(2, row_norm=1.0, epsilon=1.0, radius=radius)
+    releases = pca._plan(pca._check_parameters(), {"n_features": 3})
+    for kind, degrees, scale in [("gaussian", 0, 1e-9), ("wishart", 4, 1e-9), ("gaussian", 0, 0.7), ("wishart", 4, 9)]:
+        moment = SecondMoment(matrix, 10, np.zeros(3), NoiseLaw(kind, scale, degrees))
+        monkeypatch.setattr(pca, "_release", lambda *_, moment=moment: moment)
+        learned = pca._fit(None, releases, None, None)
+        found = learned["explained_variance_ratio_"]
+        if scale < 1e-3:
+            assert found == pytest.approx(ratios, abs=1e-6)
+            assert learned["explained_variance_"] == pytest.approx(np.maximum(np.diag(matrix)[:2], 0) / 10, abs=1e-6)
+        assert (found >= 0).all() and found.sum() <= 1 + 1e-12 and (np.diff(found) <= 0).all()
+        whole = max(np.trace(matrix) / 10, learned["explained_variance_"].sum(), 1e-300)
+        assert found == pytest.approx(learned["explained_variance_"] / whole)
 
 
 # 5. Refusals
@@ -169,17 +185,25 @@ def test_the_exponential_mechanism_loses_what_its_law_says(parameters, low, high
     assert low < np.mean(found) < high
 
 
-def test_a_drawn_model_has_directions_and_nothing_else():
-    pca = PrivatePCA(3, row_norm=1.0, epsilon=1.0, mechanism="exponential").fit(power_law_rows(300, 10, seed=1))
+@pytest.mark.parametrize("radius", ["private", "public"])
+def test_a_drawn_model_has_directions_and_nothing_else(radius):
+    terms = {"row_norm": 1.0, "epsilon": 1.0, "mechanism": "exponential", "radius": radius}
+    pca = PrivatePCA(3, **terms).fit(power_law_rows(300, 10, seed=1))
     assert pca.components_ @ pca.components_.T == pytest.approx(np.eye(3), abs=1e-12)
     assert not {"explained_variance_", "explained_variance_ratio_", "n_"} & set(vars(pca))
-    assert pca.privacy_.event == Pure(1.0, bounded_range=True) and pca.privacy_.numerics == "idealized"
+    assert not {"alignment_", "explained_variance_interval_", "n_significant_"} & set(vars(pca))
+    assert hasattr(pca, "radius_") == (radius == "private")
+    # Only where a draw is all of the release, its range is that of the whole.
+    assert pca.privacy_.event == Pure(1.0, bounded_range=radius == "public") and pca.privacy_.numerics == "idealized"
 
 
 @pytest.mark.parametrize(("center", "events"), [(None, 1), ("private", 3)])
 def test_a_count_is_bought_only_if_the_center_needs_it(center, events):
-    pca = PrivatePCA(1, row_norm=1.0, epsilon=1.0, mechanism="exponential", neighbors="add_remove", center=center)
-    assert len(pca.plan((100, 4)).steps) == events
+    terms = {"row_norm": 1.0, "epsilon": 1.0, "mechanism": "exponential", "neighbors": "add_remove", "center": center}
+    assert len(PrivatePCA(1, **terms, radius="public").plan((100, 4)).steps) == events
+    plan = PrivatePCA(1, **terms).plan((10_000, 4))  # the level of a private radius needs a count in any case
+    assert len(plan.steps) == 1 and plan.shares["number of rows"] == pytest.approx(0.02)
+    assert ("center" in plan.shares) == (center is not None) and sum(plan.shares.values()) == pytest.approx(1.0)
 
 
 def complex_rows(n=400):
@@ -188,17 +212,21 @@ def complex_rows(n=400):
     return (rng.standard_normal((n, 4)) + 1j * rng.standard_normal((n, 4))) * [0.4, 0.3, 0.1, 0.05] @ turn + 0.5j
 
 
+@pytest.mark.parametrize("radius", ["private", "public"])
 @pytest.mark.parametrize("terms", [{}, {"delta": 0.5}, {"mechanism": "exponential"}])
-def test_complex_components_are_those_of_the_hermitian_covariance(terms):
+def test_complex_components_are_those_of_the_hermitian_covariance(terms, radius):
     X = complex_rows()
     mean = X.mean(axis=0)
+    terms = {**terms, "radius": radius}
     pca = PrivatePCA(2, row_norm=4.0, epsilon=1e6, field="complex", center="private", **terms).fit(X)
-    assert pca.center_ == pytest.approx(mean, abs=1e-2)
+    # A draw subtracts no more than the center that was bought before, of rows of which the longest were shortened.
+    is_approximate = radius == "private" and "mechanism" in terms
+    assert pca.center_ == pytest.approx(mean, abs=5e-2 if is_approximate else 1e-2)
     Y = X - pca.center_
     values = np.linalg.eigvalsh(Y.T @ Y.conj() / 400)[::-1]
     scores = pca.transform(X)
     assert (np.abs(scores) ** 2).mean(axis=0).sum() == pytest.approx(values[:2].sum(), rel=1e-3)
-    if not terms:
+    if "mechanism" not in terms and "delta" not in terms:
         assert pca.explained_variance_ == pytest.approx(values[:2], rel=1e-2)
     full = PrivatePCA(4, row_norm=4.0, epsilon=1e6, field="complex", **terms).fit(X)
     assert full.inverse_transform(full.transform(X)) == pytest.approx(X)
@@ -235,10 +263,11 @@ def test_drawn_bits_do_not_depend_on_the_number_of_blas_threads(parameters):
     "terms", [{"epsilon": 1e-200}, {"epsilon": 1e200}, {"epsilon": 1e-14, "neighbors": "add_remove"}]
 )
 def test_budgets_beyond_the_arithmetic_are_refused_by_the_name_the_user_knows(terms):
-    pca = PrivatePCA(2, row_norm=1.0, mechanism="exponential", center="private", **terms)
-    for call in (lambda: pca.fit(np.eye(3)), lambda: pca.plan((10, 3))):
-        with pytest.raises(InvalidParameter, match=r"^epsilon of PrivatePCA must be"):
-            call()
+    terms = {**terms, "row_norm": 1.0, "mechanism": "exponential", "center": "private"}
+    for pca in (PrivatePCA(2, **terms), PrivatePCA(2, **terms, radius="public")):
+        for call in (lambda pca=pca: pca.fit(np.eye(3)), lambda pca=pca: pca.plan((10, 3))):
+            with pytest.raises(InvalidParameter, match=r"^epsilon of PrivatePCA must be"):
+                call()
 
 
 @pytest.mark.parametrize(

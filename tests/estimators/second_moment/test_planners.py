@@ -17,12 +17,23 @@ CASES = [
     ("PrivateLowRank", {"rank": 2, "mechanism": "exponential", "share": 0.25}),
     ("PrivateLowRank", {"eigenvalues": [3.0, 1.0], "delta": 1e-6}),
 ]
+WIDE_CASES = [
+    ("PrivatePCA", {"n_components": 2, "column_bounds": (-1.0, 2.0), "standardize": "private", "center": "private"}),
+    ("PrivatePCA", {"n_components": 2, "select_columns": "private", "delta": 1e-6, "n_samples": 400}),
+    ("PrivateCovariance", {"column_bounds": [(0.0, 1.0)] * 6, "standardize": "after"}),
+]
 
 
-@pytest.mark.parametrize(("name", "parameters"), CASES)
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [(name, {**parameters, "radius": radius}) for radius in ("private", "public") for name, parameters in CASES]
+    + WIDE_CASES,
+)
 def test_a_planner_plans_what_its_estimator_does(name, parameters):
     planned = registry.planner(name)(**TERMS, **parameters).plan(**SIZES)
     assert planned == getattr(hr, name)(**TERMS, **parameters).plan(tuple(SIZES.values()))
+    has_shares = parameters.get("radius") != "public"
+    assert bool(planned.shares) == has_shares and planned.resources
 
 
 @pytest.mark.parametrize(

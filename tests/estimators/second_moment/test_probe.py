@@ -10,7 +10,8 @@ from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
 
 D = 4
-PURE, APPROXIMATE = {"row_norm": 2.0, "epsilon": 1.0}, {"row_norm": 2.0, "epsilon": 1.0, "delta": 1e-6}
+PURE = {"row_norm": 2.0, "epsilon": 1.0, "radius": "public"}  # a private one: test_radius_probe.py
+APPROXIMATE = {**PURE, "delta": 1e-6}
 
 
 def probe_of(estimator):

@@ -69,8 +69,9 @@ def find_axes(moment: SecondMoment, n_components: int, divisor: float, units: Fl
         profile = 1.0 / units**2
         weights = component_weights(columns, profile)
         vectors = fix_signs(columns[:, :n_components].T)
-    extra = _error_of_the_mean(moment, vectors, divisor, units)
-    found = diagnose(values, law, n_components, weights=weights, extra=extra)
+    found = diagnose(
+        values, law, n_components, weights=weights, extra=_error_of_the_mean(moment, vectors, divisor, units)
+    )
     spread = _NORMAL * found.deviations
     intervals = np.maximum(np.column_stack([found.values - spread, found.values + spread]), 0.0)
     variances = np.maximum(isotonic_regression(found.variances, increasing=False).x, 0.0)
@@ -81,14 +82,16 @@ def find_axes(moment: SecondMoment, n_components: int, divisor: float, units: Fl
 def _error_of_the_mean(
     moment: SecondMoment, vectors: Matrix, divisor: float, units: FloatArray | None
 ) -> FloatArray | None:
-    """Variance that the error of the released mean m adds along each vector u: of 2 n Re <u, m> <error, u>."""
+    """Deviation that the error of the released mean m adds along each vector u: of 2 n Re <u, m> <error, u>."""
     if moment.mean is None:
         return None
     scale = np.ones(len(moment.mean)) if units is None else units
-    along = np.abs(vectors.conj() @ (moment.mean / scale)) ** 2
-    error = moment.mean_variance * np.sum(np.abs(vectors) ** 2 / scale**2, axis=1)
-    factor = 2.0 if np.iscomplexobj(vectors) else 4.0  # of a complex error, half lies in the direction that counts
-    spread: FloatArray = factor * (moment.n_samples / divisor) ** 2 * along * error
+    along = np.abs(vectors.conj() @ (moment.mean / scale))
+    error = np.sqrt(moment.mean_variance * np.sum(np.abs(vectors) ** 2 / scale**2, axis=1))
+    factor = (
+        np.sqrt(2.0) if np.iscomplexobj(vectors) else 2.0
+    )  # of a complex error, half lies in the direction that counts
+    spread: FloatArray = factor * (moment.n_samples / divisor) * along * error
     return spread
 
 

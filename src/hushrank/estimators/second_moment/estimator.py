@@ -84,21 +84,19 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
     def _task(self, plan: RadiusBudget) -> Task:
         """What a private radius is searched for in: limits and center of the rows, and the budget."""
         d = plan.n_features
-        frame, bound = Frame(d * (2 if self._is_complex else 1)), self._bound(d)
+        frame = Frame(d * (2 if self._is_complex else 1))
         if self.column_bounds is not None:
             low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", type(self).__name__), (d, 2)).T
             frame = frame.limited(low.copy(), high.copy()).moved((low + high) / 2).scaled(2.0 / (high - low))
         center = self._check_center(d)
         if center is not None:
-            step = (np.hstack([center, np.zeros(frame.width - d)]) - frame.shifts()) * frame.gains()
-            bound = bound if self.row_norm is not None else bound + float(np.linalg.norm(step))
-            frame = frame.moved(step)
+            frame = frame.moved((np.hstack([center, np.zeros(frame.width - d)]) - frame.shifts()) * frame.gains())
         spectrum = self._spectrum(d)
         return Task(
             setting=replace(self._setting(plan, self.n_samples or 0), n_features=d),
             wanted=self._wanted(),
             frame=frame,
-            row_norm=bound,
+            row_norm=self._frame_bound(d),
             field=Field(self.field),
             n_max=self.n_max,
             least_columns=spectrum.rank,

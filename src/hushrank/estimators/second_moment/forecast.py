@@ -50,9 +50,12 @@ def noise_forecast(lattice: GramLattice, n_samples: int, n_features: int) -> dic
     }
 
 
-def radius_forecast(setting: Setting, spending: Spending) -> dict[str, float]:
-    """Forecast of a second moment with a private radius, for radius 1: the radius is found by the fit."""
-    offset = RADIUS_RECIPE.offset if spending.center else 0.0
+def radius_forecast(setting: Setting, spending: Spending, *, has_mean: bool = False) -> dict[str, float]:
+    """Forecast of a second moment with a private radius, for radius 1: the radius is found by the fit.
+
+    `has_mean` says whether rows are augmented without a center as well.
+    """
+    offset = RADIUS_RECIPE.offset if spending.center else RADIUS_RECIPE.far_offset if has_mean else 0.0
     event = filter_for(setting.event).share(spending.matrix)
     field = Field.COMPLEX if setting.is_complex else Field.REAL
     lattice = gram_lattice(math.hypot(1.0, offset), event, setting.neighbors, field=field)
@@ -70,8 +73,9 @@ def radius_notes(setting: Setting, spending: Spending, wanted: Wanted, n_feature
     if wanted.center and not spending.center:
         error = setting.center_error(RADIUS_RECIPE.most_center)
         yield (
-            f"NO CENTER at this budget (its error would be {error:.2g} radii): the result is about the second moment "
-            "around the origin"
+            f"NO CENTER at this budget (its error would be {error:.2g} radii, or a radius for it unsure): "
+            + ("what the second moment tells of the mean is subtracted" if wanted.mean else "components are those of ")
+            + ("" if wanted.mean else "the second moment around the origin")
         )
     elif wanted.center:
         yield (

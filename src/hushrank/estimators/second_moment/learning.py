@@ -93,12 +93,12 @@ def learn_moment(task: Task, releases: RowReleases, check_rows: Callable[[int], 
         frame = select_columns(releases, frame, bound, norms, setting, spending, task.least_columns)
         norms = releases.norms(frame, bound, powers)
         setting, spending = _settle(task, count, frame.n_columns)
-    has_mean = bool(spending.center)
+    has_mean = bool(spending.center) or (wanted.center and wanted.mean)
     if spending.center:
         center = find_center(releases, frame, bound, norms, setting, spending)
         if center.point is None:
             spending = without_center(spending)
-            has_mean = shows_mean(setting, spending, center.squared_length)
+            has_mean = wanted.mean or shows_mean(setting, spending, center.squared_length)
         else:
             frame, bound = frame.moved(center.point), bound + float(np.linalg.norm(center.point))
             norms = releases.norms(frame, bound)
@@ -110,7 +110,9 @@ def learn_moment(task: Task, releases: RowReleases, check_rows: Callable[[int], 
     radius = releases.radius(norms, frame, bound, level, count, spending.radius)
     if task.draw is not None:
         return _draw(task, releases, frame, radius, count)
-    return _add_noise(task, releases, frame, radius, count, offset=RADIUS_RECIPE.offset if has_mean else 0.0)
+    is_far = wanted.mean and not spending.center
+    offset = RADIUS_RECIPE.far_offset if is_far else RADIUS_RECIPE.offset
+    return _add_noise(task, releases, frame, radius, count, offset=offset if has_mean else 0.0)
 
 
 def _settle(task: Task, count: int, n_features: int) -> tuple[Setting, Spending]:
@@ -156,7 +158,7 @@ def _center_of(task: Task, frame: Frame, mean: Matrix | None = None) -> Matrix:
     point = np.zeros(frame.n_columns) if mean is None else np.hstack([mean.real, mean.imag][: 1 + is_complex])
     whole = task.frame.to_data(np.zeros(task.frame.n_columns))  # of columns that were left out
     whole[slice(None) if frame.columns is None else frame.columns] = frame.to_data(point)
-    if not is_complex:
-        return whole
-    half = len(whole) // 2
+    half = len(whole) // (2 if is_complex else 1)
+    if not (is_complex and task.wanted.center):  # public centers are real
+        return whole[:half]
     return np.asarray(whole[:half] + 1j * whole[half:])

@@ -53,7 +53,7 @@ class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
         What is subtracted from every row: nothing (the second moment), a public real vector, or a mean that is
         estimated privately with 5 to 20 % of the budget (and a radius for it, 3 %), as much as its error asks for.
         Where the budget is too small for a center, none is bought, and `plan` says so beforehand. What the center
-        missed is released together with the second moment and subtracted.
+        missed is released together with the second moment and subtracted (not with mechanism="exponential").
     center_norm : float or None, default None
         With center="private" and radius="public" (then 10 % of the budget), the public bound on the norm of a row
         before centering; None takes `row_norm`.

@@ -12,6 +12,7 @@ from hushrank.privacy.mechanisms.fields import Field
 
 FloatArray = NDArray[np.float64]
 
+_NARROWEST, _WIDEST = 1e-90, 1e90  # half widths, and limits: their squares, and those of results, fit float64
 _REQUIREMENT = "(low, high) for all columns, or a pair with low < high for each of them"
 
 
@@ -50,7 +51,7 @@ def read_bounds(value: Any, name: str, owner: str) -> FloatArray:
         limits = bounds.astype(np.float64)
         with np.errstate(all="ignore"):
             half = (limits[..., 1] - limits[..., 0]) / 2
-        if np.isfinite(limits).all() and (half > 0).all() and np.isfinite(half).all():
+        if np.isfinite(limits).all() and (half >= _NARROWEST).all() and (np.abs(limits) <= _WIDEST).all():
             return limits
     raise InvalidParameter(owner, name, _REQUIREMENT, value)
 

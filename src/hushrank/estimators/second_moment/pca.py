@@ -43,9 +43,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PCAPlanner, 
         0 asks for pure privacy; more allows Gaussian noise, which is smaller.
     center : None, vector or "private", default None
         What is subtracted from every row: nothing (components of the second moment), a public real vector, or a mean
-        that is estimated privately with 5 to 20 % of the budget (and a radius for it, 3 %), as much as its error asks
-        for. Where the budget is too small for a center, none is bought, and `plan` says so beforehand. What the center
-        missed is released together with the second moment and subtracted.
+        that is estimated privately: its length and a radius first (2 to 7 % of the budget), then, where that makes the
+        noise smaller, the mean itself (5 to 20 %, as much as its error asks for). Where the budget is too small for a
+        center, none is bought, and `plan` says so beforehand. What the center missed is released together with the
+        second moment and subtracted (not with mechanism="exponential").
     center_norm : float or None, default None
         With center="private" and radius="public" (then 10 % of the budget), the public bound on the norm of a row
         before centering; None takes `row_norm`.
@@ -67,8 +68,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PCAPlanner, 
         "private" buys scales of the columns before (10 % of the budget, and 2.5 % for a radius), for bounds that are
         guesses, and divides after as well.
     select_columns : None or "private", default None
-        "private" chooses at most 2000 columns with the largest sums of magnitudes (20 % of the budget, and 3 % for a
-        radius): for wide tables, such as words or clicks, of which most columns are nearly empty. Components are zero
+        "private" chooses at most 2000 columns with the largest sums of magnitudes (20 % of the budget, and 1 to 5 % for
+        a radius): for wide tables, such as words or clicks, of which most columns are nearly empty. Components are zero
         in all others, and no matrix of all columns is ever made.
     neighbors : "replace" or "add_remove", default "replace"
         Data sets are neighbors if one row is replaced, or if one is added or removed. In the second case the number

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.estimators.second_moment.forecast import draw_forecast, noise_forecast, radius_forecast, radius_notes
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, plan_orbit
@@ -92,9 +94,7 @@ class SecondMomentPlanner(PrivateRelease):
         self._bound(n_features)
         public_center = self._check_center(n_features)
         if self._has_private_radius:
-            owner, field = type(self).__name__, Field(self.field)
-            terms: dict[str, Any] = {"n_max": self.n_max, "is_drawn": self._is_exponential, "owner": owner}
-            return plan_radius_budget(budget, n_features, field=field, **terms)
+            return self._plan_radius(budget, n_features)
         try:
             plan = self._plan_releases(budget, n_features, public_center)
             plan.steps()  # their scales may be refused as well
@@ -104,6 +104,23 @@ class SecondMomentPlanner(PrivateRelease):
             raise InvalidParameter(
                 type(self).__name__, name, error.requirement, getattr(self, name, error.got)
             ) from error
+
+    def _plan_radius(self, budget: Budget, n_features: int) -> RadiusBudget:
+        """The cap; nothing of what a fit may do within it is refused after the charge."""
+        owner, field = type(self).__name__, Field(self.field)
+        terms: dict[str, Any] = {"n_max": self.n_max, "is_drawn": self._is_exponential, "owner": owner}
+        plan = plan_radius_budget(budget, n_features, field=field, **terms)
+        self._frame_bound(n_features)
+        if not self._is_exponential:
+            return plan
+        for share in (RADIUS_RECIPE.least_length, Fraction(1)):
+            event = filter_for(plan.event).share(share)
+            try:
+                self._plan_draw({"vectors": event, "eigenvalues": event}, row_norm=1.0, n_features=n_features).steps()
+            except InvalidParameter as error:
+                name = error.name if hasattr(self, error.name) else "epsilon"
+                raise InvalidParameter(owner, name, error.requirement, getattr(self, name)) from error
+        return plan
 
     def _plan_releases(self, budget: Budget, n_features: int, public_center: FloatArray | None) -> SecondMomentPlan:
         relation, is_private = budget.neighbors, isinstance(self.center, str)
@@ -140,7 +157,8 @@ class SecondMomentPlanner(PrivateRelease):
     def _wanted(self) -> Wanted:
         """What a private radius is accompanied by."""
         has_center, has_scales = isinstance(self.center, str), self.standardize == "private"
-        return Wanted(has_center, has_scales, self.select_columns is not None, self._clipped)
+        is_matrix = self._clipped == CLIPPED_FOR_MATRIX
+        return Wanted(has_center, has_scales, self.select_columns is not None, self._clipped, mean=is_matrix)
 
     def _setting(self, releases: RadiusBudget, n_samples: int) -> Setting:
         """The public numbers of a fit of so many rows, with as many columns as may be left after a choice."""
@@ -161,7 +179,8 @@ class SecondMomentPlanner(PrivateRelease):
             setting, spending = self._spending(releases, sizes)
             if self._is_exponential:
                 return self._draw_forecast(setting, spending)
-            return radius_forecast(setting, spending)
+            wanted = self._wanted()
+            return radius_forecast(setting, spending, has_mean=wanted.center and wanted.mean)
         if isinstance(releases.matrix, OrbitPlan):
             return draw_forecast(releases.matrix, n_samples, n_features)
         return noise_forecast(releases.matrix, n_samples, n_features)
@@ -187,6 +206,7 @@ class SecondMomentPlanner(PrivateRelease):
         width = min(n_features, RADIUS_RECIPE.most_columns) if wanted.columns else n_features
         passes = 1 + (2 * wanted.center + 2 * wanted.columns + 2 * wanted.scales if self._has_private_radius else 0)
         passes += self._has_private_radius or wanted.center
+        passes += self._has_private_radius and wanted.center and self.delta == 0  # a sum for the length of the mean
         return Work(n_features, width, passes, self._is_complex, is_pure=self.delta == 0, is_drawn=self._is_exponential)
 
     def _notes(self, releases: MomentPlan, sizes: Sizes) -> Iterator[str]:
@@ -259,6 +279,18 @@ class SecondMomentPlanner(PrivateRelease):
         if self._has_private_radius and not SMALLEST_NORM <= bound <= LARGEST_NORM:
             requirement = f"between {SMALLEST_NORM:g} and {LARGEST_NORM:g} where radius='private'"
             raise InvalidParameter(owner, "row_norm", requirement, self.row_norm)
+        return bound
+
+    def _frame_bound(self, n_features: int) -> float:
+        """The public bound on a row in the coordinates in which a private radius is searched for."""
+        bound, center = self._bound(n_features), self._check_center(n_features)
+        if self.row_norm is None and center is not None:
+            low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", ""), (n_features, 2)).T
+            with np.errstate(over="ignore"):
+                bound += float(np.linalg.norm((center - (low + high) / 2) / ((high - low) / 2)))
+        if not bound <= LARGEST_NORM:
+            requirement = f"within {LARGEST_NORM:g} half widths of the limits of the columns"
+            raise InvalidParameter(type(self).__name__, "center", requirement, "one farther away")
         return bound
 
     def _center_norm(self) -> float:

@@ -133,12 +133,12 @@ class Reading:
             top, row = first[0].real, first[1:]
         else:
             row = strength * model.components_[0, 1:]
-            top = model.explained_variance_[0] * model.n_ if hasattr(model, "n_") else model.eigenvalues_[0]
+            # Eigenvalues that are shrunk, or public, do not show the noise; the middle of the interval does.
+            is_mean = hasattr(model, "n_")
+            top = model.explained_variance_[0] * model.n_ if is_mean else np.mean(model.eigenvalue_interval_[0])
         if isinstance(plan, WishartLattice):
             return {"second moment": wishart_row_level(row, plan)} if len(row) else {}
-        noise = real_parts(row) / plan.scale
-        if getattr(model, "eigenvalues", None) is None:  # public ones would stand in the place of noisy ones
-            noise = np.append(noise, (top - strength) / (math.sqrt(2) * plan.scale))
+        noise = np.append(real_parts(row) / plan.scale, (top - strength) / (math.sqrt(2) * plan.scale))
         return {"second moment": normal_level(noise)}
 
     def _drawn_levels(self, model: Any, plan: OrbitPlan) -> dict[str, float]:

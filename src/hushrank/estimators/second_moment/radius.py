@@ -2,7 +2,7 @@
 
 Statistic  for each point of the grid, the number of rows that are no longer.
 Release    Gaussian budgets: noisy bisection; pure ones: the first point whose noisy count passes a noisy threshold.
-Privacy    docs/privacy/quantile.md, Theorem 1; docs/privacy/sparse_vector.md, Theorem 1.
+Privacy    docs/privacy/quantile.md, Theorem 1; docs/privacy/sparse_vector.md, Theorem 2.
 """
 
 import math

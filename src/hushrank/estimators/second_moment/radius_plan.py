@@ -1,6 +1,5 @@
 """The plan of a fit with a private radius: one event as the cap of all releases, of which a filter hands out shares."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,14 +15,17 @@ from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.first_above import first_above_scale
 from hushrank.privacy.mechanisms.gram import gram_lattice
+from hushrank.privacy.mechanisms.length import LARGEST_LENGTH_BOUND, LENGTH_BITS, length_scale
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.vector import vector_lattice
 from hushrank.privacy.planning import Step
 
-# Bounds on a row whose square, over the finest lattice, and the noise on it fit float64 with room to spare.
-SMALLEST_NORM, LARGEST_NORM = 1e-100, 1e100
+# Bounds on a row, and half widths of columns, for which every radius that a search may find is within the arithmetic:
+# it may be 2^-16 of the bound, or, after a center and scales of columns, 2e4 of it.
+SMALLEST_NORM, LARGEST_NORM = 1e-94, 1e94
 
-_SMALLEST_SHARE = Fraction(1, 100)
+_LOWEST, _HIGHEST = 2.0**-16, 2e4
+_SMALLEST_SHARE = RADIUS_RECIPE.least_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,10 @@ def _check_share(event: Gaussian | Pure, share: Fraction, neighbors: Neighbors, 
         rank_scale(RADIUS_RECIPE.middle, quantile_event(part, N_GRID), neighbors)
     else:
         first_above_scale(part)
-    for norm in (SMALLEST_NORM, LARGEST_NORM):
+    length_scale(LARGEST_LENGTH_BOUND, part, neighbors)
+    if isinstance(part, Gaussian):
+        vector_lattice(1.0, part, neighbors, n_max=n_max, bits=LENGTH_BITS)
+    for norm in (SMALLEST_NORM * _LOWEST, LARGEST_NORM * _HIGHEST):
         gram_lattice(norm, part, neighbors, field=field, n_max=n_max)
-        vector_lattice(math.sqrt(norm), part, neighbors, n_max=n_max)
+        for bound in (norm, norm**2):  # of rows, and of their squares
+            vector_lattice(bound, part, neighbors, n_max=n_max)

@@ -24,8 +24,8 @@ from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.probes import NoiseProbe
 
-_SURE = 40.0  # times the strength at which a search hardly goes astray
-_STILL = 4000.0  # rows times the strength of the center: it then hardly moves the second moment
+_SURE = 6.0  # times the strength at which a search hardly goes astray
+_SHORT = 0.01  # error of the length of the mean in radii: a center is then hardly ever bought
 
 
 def radius_probe(task: Task) -> NoiseProbe | None:
@@ -61,14 +61,13 @@ def _spending(task: Task, n_samples: int) -> Spending:
 
 
 def _many_rows(task: Task) -> int:
-    """So many that searches are sure and a center lies still."""
+    """So many that the search for the radius is sure, and the mean is seen to be zero."""
     setting = task.setting
     least = RADIUS_RECIPE.sure_pure if setting.is_pure else RADIUS_RECIPE.sure_gaussian
-    needed = _SURE * least / setting.strength(RADIUS_RECIPE.least_first)
+    needed = _SURE * least / setting.strength(RADIUS_RECIPE.radius)
     if task.wanted.center:
-        numbers = setting.n_features * (2 if setting.is_complex else 1)
-        spread = numbers if setting.is_pure else math.sqrt(numbers)
-        needed = max(needed, _STILL * spread / setting.strength(RADIUS_RECIPE.least_center))
+        one = replace(setting, n_samples=1)
+        needed = max(needed, one.length_error(RADIUS_RECIPE.least_length) / _SHORT)
     return math.ceil(needed)
 
 
@@ -82,7 +81,8 @@ def _plan_at(task: Task, radius: float, spending: Spending) -> SecondMomentPlan:
         events["vectors"] = filter_.share(spending.matrix * (Fraction(1) - task.eigenvalues))
         matrix = task.draw(events, row_norm=radius, n_features=setting.n_features)
     else:
-        length = radius * math.hypot(1.0, RADIUS_RECIPE.offset if spending.center else 0.0)
+        far = RADIUS_RECIPE.far_offset if task.wanted.center and task.wanted.mean else 0.0
+        length = radius * math.hypot(1.0, RADIUS_RECIPE.offset if spending.center else far)
         event = filter_.share(spending.matrix)
         matrix = gram_lattice(length, event, setting.neighbors, field=task.field, n_max=task.n_max)
     return SecondMomentPlan(setting.neighbors, setting.n_features, count, None, matrix, None)

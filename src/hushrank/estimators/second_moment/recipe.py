@@ -61,8 +61,8 @@ class RadiusRecipe:
         Error of the center in radii that is asked for, and above which no center is bought.
     flatness : float
         Sum of absolute values of a typical row over its largest possible one, sqrt(columns) times the Euclidean norm.
-    offset : float
-        Constant entry of an augmented row, in radii.
+    offset, far_offset : float
+        Constant entry of an augmented row, in radii; the second for a matrix of covariances without a center.
     scales : Fraction
         Of the squares of the columns, with standardize="private".
     columns : Fraction
@@ -93,6 +93,7 @@ class RadiusRecipe:
     hopeless_center: float = 0.4
     flatness: float = 0.75
     offset: float = 0.2
+    far_offset: float = 0.4
     scales: Fraction = Fraction(10, 100)
     columns: Fraction = Fraction(20, 100)
     clear_column: float = 4.0

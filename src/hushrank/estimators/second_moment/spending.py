@@ -15,7 +15,7 @@ from hushrank.privacy.mechanisms.first_above import first_above_margin
 N_GRID = 128  # points of a search: seven comparisons
 _RANK_DEVIATIONS = 7.1  # of a Gaussian search: a rank error that is exceeded with probability .05
 _PARTS = 1000
-_CLEAR = 4.0  # times what a direction needs to show: a mean that shows less clearly is left where it is
+_CLEAR = 5.0  # times what a direction needs to show: a mean that shows less clearly is left where it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,15 @@ class Wanted:
         Whether a mean, scales of the columns, or a choice of columns are to be bought.
     clipped : float
         Rows to shorten, over the Frobenius norm of the noise at radius 1.
+    mean : bool
+        Whether the mean matters even where no center is bought, as for a matrix of covariances.
     """
 
     center: bool
     scales: bool
     columns: bool
     clipped: float
+    mean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ def without_center(spending: Spending) -> Spending:
 
 
 def shows_mean(setting: Setting, spending: Spending, squared_length: float) -> bool:
-    """Whether the mean would come out as a component of the second moment around the origin; lengths in radii.
+    """Whether the mean would clearly come out as a component of the second moment; lengths in radii.
 
     Then rows are augmented, and what the augmented rows tell of the mean is subtracted.
     """
