@@ -330,3 +330,9 @@ def test_weights_and_profiles_must_be_positive_and_complete(numbers):
         diagnose(values, law, 1, np.array(numbers))
     with pytest.raises(ValueError, match="profile of count_significant must be a vector of 2 finite numbers > 0"):
         count_significant(values, law, np.array(numbers))
+
+
+@pytest.mark.parametrize("extra", [[1.0], [1.0, -1.0], [1.0, math.nan], 1.0])
+def test_extra_deviations_must_be_complete_and_not_negative(extra):
+    with pytest.raises(ValueError, match="extra of diagnose must be a vector of 2 numbers >= 0"):
+        diagnose(np.array([2.0, 1.0, 0.0]), NoiseLaw("gaussian", 1.0), 2, extra=np.array(extra))

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hushrank.linalg.quantize import _round_row, quantize_rows, quantize_rows_l1, row_blocks
+from hushrank.linalg.quantize import quantize_rows, quantize_rows_l1, round_row, row_blocks
 
 TINIEST = 5e-324
 SQUARED_BOUNDS = [1, 2, 3, 7, 4**18, 4**18 - 1, int(0.7 * 2**35), 12345678901, 2**48 - 1, 2**48]
@@ -98,7 +98,7 @@ def test_clipped_rows_stay_within_the_bound_and_close_to_it(n_features, squared_
 
 def test_a_wrong_norm_cannot_let_a_long_row_through():
     Y = np.ones((1, 3))
-    _round_row(np.full((1, 3), 1e6), 0, 0.0, 1.0, 100.0, 2, Y, 0)  # claims that the sum of squares is zero
+    round_row(np.full((1, 3), 1e6), 0, 0.0, 1.0, 100.0, 2, Y, 0)  # claims that the sum of squares is zero
     assert not Y.any()
 
 

@@ -4,6 +4,7 @@ As in `integer_sums`, every contribution is rounded to integers and bounded alon
 order of the rows, any size of the blocks and any number of threads.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from hushrank.linalg.integer_sums import (
     check_integer_products,
     multiply_integers,
 )
-from hushrank.linalg.quantize import FloatArray, compiled, quantize_block
+from hushrank.linalg.moved_rows import quantize_moved_block
+from hushrank.linalg.quantize import (
+    FloatArray,
+    compiled,
+    quantize_block,
+    row_blocks,
+    row_width,
+)
 from hushrank.linalg.row_frames import Frame
 
 BLOCK_ROWS = 1024  # rows in the frame and their integers stay in the cache together
@@ -44,9 +52,8 @@ def framed_moments(
     rows = min(BLOCK_ROWS, EXACT_IN_FLOAT // squared_bound, max(len(X), 1))
     quantized, ones, total = np.empty((rows, width)), np.ones(rows), np.zeros(width, np.int64)
     gram: IntegerArray | None = None
-    for block in frame.blocks(X, rows):
-        Y, product = quantized[: len(block)], np.empty((width, width))
-        quantize_block(block, norm_bound, float(squared_bound), 2, Y, tally)
+    for Y in _quantized_blocks(X, frame, norm_bound, squared_bound, 2, quantized, tally):
+        product = np.empty((width, width))
         multiply_integers(Y, product)
         total += sum_integers(Y, ones)
         if gram is None:  # in the same memory: a matrix of many columns is large
@@ -74,15 +81,29 @@ def framed_sum(
     """
     rows = max(1, min(BLOCK_ROWS, EXACT_IN_FLOAT // bound, len(X)))
     quantized, ones, total = np.empty((rows, frame.n_columns)), np.ones(rows), np.zeros(frame.n_columns, np.int64)
-    for block in frame.blocks(X, rows):
-        Y = quantized[: len(block)]
-        quantize_block(block, norm_bound, float(bound), power, Y, tally)
+    for Y in _quantized_blocks(X, frame, norm_bound, bound, power, quantized, tally):
         if entries == "magnitudes":
             np.abs(Y, out=Y)
         elif entries == "squares":
             np.multiply(Y, Y, out=Y)
         total += sum_integers(Y, ones)
     return total
+
+
+def _quantized_blocks(
+    X: NDArray[Any], frame: Frame, norm_bound: float, bound: int, power: int, quantized: FloatArray, tally: IntegerArray
+) -> Iterator[FloatArray]:
+    """Rows in the frame as integers, some at a time in the memory of `quantized`."""
+    if frame.is_move and frame.shift is not None and row_width(X) == frame.width:
+        for _, block in row_blocks(X, len(quantized)):
+            Y = quantized[: len(block)]
+            quantize_moved_block(block, frame.shift, norm_bound, float(bound), power, Y, tally)
+            yield Y
+        return
+    for block in frame.blocks(X, len(quantized)):
+        Y = quantized[: len(block)]
+        quantize_block(block, norm_bound, float(bound), power, Y, tally)
+        yield Y
 
 
 @compiled

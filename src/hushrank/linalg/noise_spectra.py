@@ -249,6 +249,8 @@ def diagnose(
         raise ValueError(f"n_components of diagnose must be between 1 and {d}; got {n_components}.")
     w = np.ones(d) if weights is None else _check_positive(weights, d, "weights", "diagnose")
     more = np.zeros(k) if extra is None else np.asarray(extra, np.float64)
+    if more.shape != (k,) or not (more >= 0).all():
+        raise ValueError(f"extra of diagnose must be a vector of {k} numbers >= 0.")
     return _diagnose(vector, law, w, more)
 
 

@@ -22,7 +22,7 @@ LARGEST_BOUND = 2**48
 ROWS_PER_BLOCK = 2048
 
 # A smaller sum of squares has lost digits to underflow; such rows are rescaled first.
-_SMALLEST_SUM = 2.0**-900
+SMALLEST_SUM = 2.0**-900
 
 
 class SumLattice(Protocol):
@@ -224,7 +224,7 @@ def _norm(total: float, power: int) -> float:
 
 
 @compiled
-def _round_row(
+def round_row(
     X: FloatArray, i: int, total: float, norm_bound: float, limit: float, power: int, Y: FloatArray, k: int
 ) -> bool:
     """Write row i of X, whose power sum is `total`, to row k of Y as integers; whether it was longer than the bound.
@@ -257,6 +257,22 @@ def _round_row(
 
 
 @compiled
+def round_odd_row(
+    X: FloatArray, i: int, norm_bound: float, limit: float, power: int, Y: FloatArray, k: int, scratch: FloatArray
+) -> tuple[bool, bool]:
+    """The same for a row of zeros, tiny, huge or not finite numbers; whether it is lost, and whether it was longer."""
+    largest = _largest_magnitude(X, i)
+    if largest <= 0.0:
+        Y[k, :] = 0.0
+        return largest < 0.0, False
+    # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
+    for j in range(X.shape[1]):
+        scratch[0, j] = X[i, j] / largest
+    total = power_sum(scratch, 0, power)
+    return False, round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, k)
+
+
+@compiled
 def quantize_block(
     X: FloatArray, norm_bound: float, limit: float, power: int, Y: FloatArray, tally: NDArray[np.int64]
 ) -> None:
@@ -268,19 +284,12 @@ def quantize_block(
     lost = shortened = 0
     for i in range(X.shape[0]):
         total = power_sum(X, i, power)
-        if _SMALLEST_SUM < total < math.inf:
-            shortened += _round_row(X, i, total, norm_bound, limit, power, Y, i)
+        if SMALLEST_SUM < total < math.inf:
+            shortened += round_row(X, i, total, norm_bound, limit, power, Y, i)
             continue
-        largest = _largest_magnitude(X, i)
-        if largest <= 0.0:
-            lost += largest < 0.0
-            Y[i, :] = 0.0
-            continue
-        # In units of the largest entry the bound may become 0 or infinite; comparisons with it stay right.
-        for j in range(X.shape[1]):
-            scratch[0, j] = X[i, j] / largest
-        total = power_sum(scratch, 0, power)
-        shortened += _round_row(scratch, 0, total, norm_bound / largest, limit, power, Y, i)
+        is_lost, is_long = round_odd_row(X, i, norm_bound, limit, power, Y, i, scratch)
+        lost += is_lost
+        shortened += is_long
     tally[0] += X.shape[0]
     tally[1] += lost
     tally[2] += shortened

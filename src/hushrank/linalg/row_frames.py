@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.linalg.moved_rows import fill_moved_norms
 from hushrank.linalg.quantize import ROWS_PER_BLOCK, FloatArray, compiled, power_sum, row_blocks, row_width
 
 IntegerArray = NDArray[np.int64]
@@ -142,11 +143,15 @@ def row_norms(X: NDArray[Any], frame: Frame, powers: tuple[int, ...] = (2,)) -> 
     if powers == (2,) and frame.is_move and row_width(X) == frame.width:  # without a copy of the rows
         assert frame.shift is not None
         for first, block in row_blocks(X, ROWS_PER_BLOCK):
-            _fill_moved_norms(block, frame.shift, norms[0][first : first + len(block)])
+            fill_moved_norms(block, frame.shift, norms[0][first : first + len(block)])
         return norms
     for block in frame.blocks(X):
-        for power, out in zip(powers, norms, strict=True):
-            _fill_norms(block, power, out[start : start + len(block)])
+        parts = tuple(out[start : start + len(block)] for out in norms)
+        if powers == (2, 1):
+            _fill_both_norms(block, *parts)
+        else:
+            for power, out in zip(powers, parts, strict=True):
+                _fill_norms(block, power, out)
         start += len(block)
     return norms
 
@@ -190,25 +195,30 @@ def _fill_norms(X: FloatArray, power: int, norms: FloatArray) -> None:
 
 
 @compiled
-def _fill_moved_norms(X: FloatArray, shift: FloatArray, norms: FloatArray) -> None:
-    """Euclidean norms of X - shift, with the bits of `_fill_norms` of the difference."""
+def _fill_both_norms(X: FloatArray, euclidean: FloatArray, absolute: FloatArray) -> None:
+    """Both norms of the rows in one reading, with the bits of `_fill_norms`."""
     whole = X.shape[1] - X.shape[1] % 4
     for i in range(X.shape[0]):
         x = X[i]
         s0 = s1 = s2 = s3 = 0.0
+        a0 = a1 = a2 = a3 = 0.0
         for j in range(0, whole, 4):
-            y0, y1, y2, y3 = x[j] - shift[j], x[j + 1] - shift[j + 1], x[j + 2] - shift[j + 2], x[j + 3] - shift[j + 3]
-            s0 += y0 * y0
-            s1 += y1 * y1
-            s2 += y2 * y2
-            s3 += y3 * y3
+            s0 += x[j] * x[j]
+            s1 += x[j + 1] * x[j + 1]
+            s2 += x[j + 2] * x[j + 2]
+            s3 += x[j + 3] * x[j + 3]
+            a0 += abs(x[j])
+            a1 += abs(x[j + 1])
+            a2 += abs(x[j + 2])
+            a3 += abs(x[j + 3])
         for j in range(whole, X.shape[1]):
-            y0 = x[j] - shift[j]
-            s0 += y0 * y0
-        total = (s0 + s2) + (s1 + s3)
-        if not total < math.inf:
-            total = math.inf
+            s0 += x[j] * x[j]
+            a0 += abs(x[j])
+        squares, total = (s0 + s2) + (s1 + s3), (a0 + a2) + (a1 + a3)
+        if not (squares < math.inf and total < math.inf):
+            is_lost = False
             for j in range(X.shape[1]):
-                if not abs(x[j] - shift[j]) < math.inf:
-                    total = 0.0
-        norms[i] = math.sqrt(total)
+                is_lost = is_lost or not abs(x[j]) < math.inf
+            squares = 0.0 if is_lost else squares
+            total = 0.0 if is_lost else total
+        euclidean[i], absolute[i] = math.sqrt(squares), total

@@ -14,6 +14,7 @@ from hushrank.linalg.noise_spectra import NoiseLaw, check_falling, count_signifi
 from hushrank.linalg.spectral import FloatArray
 
 _BLOCK = 2**17  # entries of a block of gaps between eigenvalues
+_CLEAR = 3.0  # deviations of a trace
 _FARTHEST = 1e150  # of a gap over the resolution: its square is finite
 
 
@@ -22,8 +23,8 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
 
     Rotation-invariant shrinkage, made falling and not negative; where the sum exceeds the trace of M, lowered by a
     constant, but not below zero, to that sum. Where no component stands above the noise, the trace is what is left, and
-    it has noise as well: from four columns on, all is then multiplied by 1 - (1 - 2 / d) (deviation / trace)^2, or by
-    zero where that is negative.
+    it has noise as well: below three of its deviations the result is zero; above, from four columns on, all is
+    multiplied by 1 - (1 - 2 / d) (deviation / trace)^2.
 
     Parameters
     ----------
@@ -52,10 +53,12 @@ def shrink_eigenvalues(values: FloatArray, law: NoiseLaw) -> FloatArray:
 
 
 def _trace_factor(total: float, law: NoiseLaw, d: int) -> float:
-    """What is kept where the trace alone speaks for A, in the manner of James and Stein."""
+    """What is kept where the trace alone speaks for A, in the manner of James and Stein; nothing of an unclear one."""
+    deviation = math.sqrt(d) * law.diagonal_deviation
+    if not total > _CLEAR * deviation:
+        return 0.0
     share = 1 - 2 / d if d > 3 else 0.0
-    deviation = math.sqrt(share * d) * law.diagonal_deviation
-    return 1 - (deviation / total) ** 2 if total > deviation else 0.0
+    return 1 - share * (deviation / total) ** 2
 
 
 def _shrink_invariantly(values: FloatArray, law: NoiseLaw) -> FloatArray:

@@ -39,7 +39,8 @@ def test_pairs_are_read_as_floats(value):
 @pytest.mark.parametrize(
     "value",
     [*BoundsParam(optional=True, default=None).wrong_values(), [(0.0, 1.0), (1.0,)], np.zeros((2, 2, 2)), "0,1", {0: 1},
-     (-1.7e308, 1.7e308), (0.0, 5e-324), np.array([True, False]), np.array(["0", "1"]), np.zeros((0, 2))],
+     (-1.7e308, 1.7e308), (0.0, 1e92), (0.0, 1e-92), (0.0, 5e-324), np.array([True, False]), np.array(["0", "1"]),
+     np.zeros((0, 2))],
 )  # fmt: skip
 def test_others_are_refused_in_words(value):
     message = r"^column_bounds of Somebody must be \(low, high\) for all columns, or a pair with low < high for each"

@@ -106,9 +106,7 @@ def test_other_norms_are_refused_before_the_charge(norm, tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("data", epsilon=3.0, neighbors="replace", unit="row")
         model = PrivateCovariance(row_norm=norm, epsilon=1.0, ledger=ledger["data"])
-        with pytest.raises(
-            InvalidParameter, match=r"^row_norm of PrivateCovariance must be between 1e-94 and 1e\+94"
-        ):
+        with pytest.raises(InvalidParameter, match=r"^row_norm of PrivateCovariance must be between 1e-94 and 1e\+94"):
             model.fit(np.zeros((5, 2)))
         assert len(ledger["data"].history()) == 1
 

@@ -75,7 +75,7 @@ def test_only_what_is_asked_for_is_paid_for(setting, wanted):
 
 
 def test_shares_have_words_in_the_order_of_the_releases():
-    setting = Setting(Pure(2.0), Neighbors.ADD_REMOVE, 10**5, 10)
+    setting = Setting(Pure(2.0), Neighbors.ADD_REMOVE, 10**4, 10)
     named = spend(setting, EVERYTHING).named()
     assert next(iter(named)) == "number of rows" and list(named)[-2:] == ["radius", "second moment"]
     assert len(named) == 11 and sum(named.values()) == pytest.approx(1.0)
@@ -83,6 +83,14 @@ def test_shares_have_words_in_the_order_of_the_releases():
         "radius",
         "second moment",
     ]
+
+
+def test_very_many_rows_are_not_read_for_a_pure_length_where_the_mean_costs_least():
+    many, few = (spend(Setting(Pure(2.0), Neighbors.REPLACE, n, 10), EVERYTHING) for n in (50_000, 49_999))
+    assert many.center == few.center == RADIUS_RECIPE.least_center
+    assert not many.length and not many.center_radius and few.length and few.center_radius
+    gaussian = spend(Setting(Gaussian(0.5), Neighbors.REPLACE, 50_000, 10), EVERYTHING)
+    assert gaussian.length  # its sum serves for the mean as well
 
 
 def test_without_a_center_its_share_goes_to_the_second_moment():

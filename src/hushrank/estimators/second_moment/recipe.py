@@ -53,6 +53,8 @@ class RadiusRecipe:
         `length_error` in radii, within these.
     length_error, unsure_length : float
         The error that is asked for, and above which the length is not bought, and the center is bought unseen.
+    many_rows : int
+        From so many on, pure means of the least share are bought unseen.
     worth : float
         A center is bought where it makes the noise smaller than so many times what it is without.
     least_center, most_center : Fraction
@@ -86,7 +88,8 @@ class RadiusRecipe:
     most_length: Fraction = Fraction(2, 100)
     length_error: float = 0.05
     unsure_length: float = 0.25
-    worth: float = 1.05
+    many_rows: int = 50_000
+    worth: float = 1.0
     least_center: Fraction = Fraction(5, 100)
     most_center: Fraction = Fraction(20, 100)
     center_error: float = 0.1

@@ -88,7 +88,7 @@ class Setting:
         """Frobenius norm of the noise of a second moment of rows of norm 1."""
         d, change = self.n_features, 0.5 if self.neighbors is Neighbors.ADD_REMOVE else 1.0
         if self.is_pure:
-            return change * math.sqrt(2.0) * math.pow(d, 1.5) / self.strength(share)
+            return change * math.sqrt(8.0 if self.is_complex else 2.0) * math.pow(d, 1.5) / self.strength(share)
         return math.sqrt(change * (2.0 if self.is_complex else 1.0)) * d / self.strength(share)
 
     def is_sure(self, share: Fraction | float) -> bool:
@@ -165,7 +165,9 @@ def spend(setting: Setting, wanted: Wanted, recipe: RadiusRecipe = RADIUS_RECIPE
     first = setting.sure_share(recipe.least_first, recipe.most_first)
     center = center_share(setting, recipe) if wanted.center else none
     length = setting.needed(setting.length_error(1) / recipe.length_error, recipe.least_length, recipe.most_length)
-    has_length = bool(center) and setting.length_error(length) <= recipe.unsure_length
+    # A pure length takes a sum of its own: not worth a pass over very many rows where the mean costs least anyway.
+    is_cheap = setting.is_pure and center == recipe.least_center and setting.n_samples >= recipe.many_rows
+    has_length = bool(center) and not is_cheap and setting.length_error(length) <= recipe.unsure_length
     return Spending(
         count=RECIPE.count if setting.neighbors is Neighbors.ADD_REMOVE else none,
         columns_radius=first if wanted.columns else none,
