@@ -8,7 +8,9 @@ numbers.
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import scipy.sparse
 
 from hushrank.data.records.measurements import read_measurements
 from hushrank.data.records.reading import read_records
@@ -116,3 +118,46 @@ def test_a_function_without_new_blocks_is_refused_before_the_charge(tmp_path):
         with pytest.raises(InvalidParameter, match="a function that returns the blocks anew each time"):
             regression(1, ledger=account, epsilon=1.0).fit(lambda: blocks)
         assert len(account.history()) == 1  # that it was created
+
+
+def arrow_text(raw):
+    """A table of one row, whose first cell is these bytes as text."""
+    ends = pa.py_buffer(np.array([0, len(raw)], np.int32))
+    return pa.table({"a": pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(raw)]), "b": [2.0]})
+
+
+def sparse_objects(cell):
+    """A sparse matrix whose cells are objects, one of them this."""
+    matrix = scipy.sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    matrix.data = np.array([cell, 2.0, 3.0, 4.0], object)
+    return matrix
+
+
+TABLE = pa.table({"a": np.arange(5.0), "b": np.ones(5)})
+ODD_BLOCKS = {
+    "nested cells": (np.ones((5, 2)), [[[1, 2], [3, 4]]]),
+    "a nested cell": (np.ones((5, 2)), [[[1, 2], 4.0]]),
+    "text that is none": (TABLE, arrow_text(b"\xff")),
+    "a time beyond the calendar": (TABLE, pa.table({"a": pa.array([2**62], pa.timestamp("s")), "b": [2.0]})),
+    "objects in a sparse matrix": (np.ones((5, 2)), sparse_objects("x")),
+    "a masked cell in a list": (np.ones((5, 2)), [[np.ma.masked, 1.0]]),
+    "a masked cell in an array": (np.ones((5, 2)), np.array([[np.ma.masked, 1.0]], object)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_BLOCKS)
+def test_no_cell_of_a_later_block_stops_a_fit_or_is_told_to_whoever_looks_on(name, capsys, recwarn):
+    first, block = ODD_BLOCKS[name]
+    rows = read_rows(lambda: iter([first, block]), owner="test")
+    *_, last = rows.blocks()
+    assert np.isnan(last[0]).any() and last.shape[1] == 2
+    assert not recwarn.list and capsys.readouterr() == ("", "")
+
+
+def test_cells_beside_an_odd_one_are_kept():
+    rows = read_rows(lambda: iter([np.ones((5, 2)), [[[1, 2], 4.0], [5.0, "6"]]]), owner="test")
+    *_, last = rows.blocks()
+    assert np.array_equal(last, [[np.nan, 4.0], [5.0, 6.0]], equal_nan=True)
+    rows = read_rows(lambda: iter([np.ones((5, 2)), sparse_objects("x")]), owner="test")
+    *_, last = rows.blocks()
+    assert np.array_equal(last, [[np.nan, 2.0], [3.0, 4.0]], equal_nan=True)

@@ -71,8 +71,21 @@ def table_cells(data: Any, owner: str, columns: Sequence[Hashable] | None) -> ND
     positions = choose_columns(list(frame.columns), columns, owner)
     cells = np.empty((len(frame), len(positions)), object)
     for j, position in enumerate(positions):
-        cells[:, j] = frame[:, position].to_list()
+        column = frame[:, position]
+        try:
+            cells[:, j] = column.to_list()
+        except Exception:  # a cell that Python cannot hold: text that is none, a time beyond its calendar
+            for i in range(len(column)):
+                cells[i, j] = _cell_of(column, i)
     return cells
+
+
+def _cell_of(column: Any, i: int) -> Any:
+    """One cell of a column; None where it cannot be read."""
+    try:
+        return column.item(i)
+    except Exception:
+        return None
 
 
 def choose_fields(schema: pa.Schema, owner: str, columns: Sequence[Hashable] | None) -> list[str]:

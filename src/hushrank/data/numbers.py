@@ -20,10 +20,12 @@ def to_number(cell: Any) -> float:
     A text is a number if it is written in ASCII and without underscores, which Python's float allows and no other
     reader does. A complex cell without imaginary part is one: somebody else's cell may have made the array complex.
     """
-    if cell is None or (isinstance(cell, str | bytes) and not _is_plain(cell)):
+    if cell is None or cell is np.ma.masked or (isinstance(cell, str | bytes) and not _is_plain(cell)):
         return np.nan
     if isinstance(cell, complex | np.complexfloating):
         return float(cell.real) if cell.imag == 0 else np.nan
+    if isinstance(cell, np.ndarray) and cell.ndim:  # an array is no number, even one of a single number
+        return np.nan
     try:
         return float(cell)
     except Exception:  # a cell may be anything, and say anything
@@ -32,7 +34,7 @@ def to_number(cell: Any) -> float:
 
 def to_complex(cell: Any) -> complex:
     """A cell as a complex number, NaN if it is not a number; never raises."""
-    if cell is None or (isinstance(cell, str | bytes) and not _is_plain(cell)):
+    if cell is None or cell is np.ma.masked or (isinstance(cell, str | bytes) and not _is_plain(cell)):
         return complex(np.nan)
     try:
         return complex(cell)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hushrank.data.numbers import to_number
 from hushrank.exceptions import InvalidParameter
 
 
@@ -32,6 +33,18 @@ def check_indices(X: Any, owner: str) -> None:
         inside = True
     if not inside:
         raise InvalidParameter(owner, "X", "a sparse matrix with valid indices", f"shape {tuple(X.shape)}")
+
+
+def sparse_cells(X: Any, owner: str) -> Any:
+    """Cells of a sparse matrix as objects; SciPy itself computes with no objects."""
+    if X.dtype != object:
+        return X.toarray().astype(object)
+    if X.format not in ("csr", "csc", "coo"):
+        raise InvalidParameter(owner, "X", "a sparse matrix of numbers", f"objects in format {X.format}")
+    numbers = np.array([to_number(cell) for cell in X.data], np.float64)
+    places = (X.row, X.col) if X.format == "coo" else (X.indices, X.indptr)
+    content = (numbers, places) if X.format == "coo" else (numbers, *places)
+    return type(X)(content, shape=X.shape).toarray().astype(object)
 
 
 def _is_inside(indices: Any, size: int) -> bool:

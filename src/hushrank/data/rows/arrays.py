@@ -1,5 +1,6 @@
 """Rows of numbers in blocks: what every source of rows offers, and the two sources that lie in memory."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -87,7 +88,9 @@ def read_array(data: Any, owner: str, columns: Sequence[Hashable] | None = None)
     if isinstance(data, np.ma.MaskedArray):
         raise InvalidParameter(owner, "X", "an array without a mask (X.filled(numpy.nan))", type(data).__name__)
     try:
-        return ArrayRows(np.asarray(data), owner)
+        with warnings.catch_warnings():  # a masked cell becomes NaN, which is not said to whoever looks on
+            warnings.filterwarnings("ignore", "Warning: converting a masked element to nan")
+            return ArrayRows(np.asarray(data), owner)
     except InvalidParameter:
         raise
     except ValueError as error:  # nested sequences of different lengths

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from hushrank.data.frames import is_table, table_cells
 from hushrank.data.numbers import convert, to_complex, to_number
@@ -13,7 +14,7 @@ from hushrank.data.rows.arrays import Rows, check_real_rows, read_array, read_sp
 from hushrank.data.rows.file_rows import read_file
 from hushrank.data.rows.table_rows import read_table
 from hushrank.data.source import MAX_BLOCK_ROWS, Block, Source
-from hushrank.data.sparse import check_indices
+from hushrank.data.sparse import check_indices, sparse_cells
 from hushrank.data.streams import BlockStream, is_stream
 from hushrank.exceptions import InvalidParameter
 
@@ -122,7 +123,7 @@ class StreamRows(Rows):
                 check_real_rows(rows, self._owner)
         except InvalidParameter:
             # One cell may have changed the type of a column, and values never raise after the first block.
-            rows = _read_cells(block, self._owner, self.columns or self._choice, self.is_complex)
+            rows = _read_cells(block, self._owner, self.columns or self._choice, self.is_complex, self.n_features)
         if rows.columns and self.columns and rows.columns != self.columns:
             rows = _read_block(block, self._owner, self.columns)
         if rows.n_features != self.n_features:
@@ -136,23 +137,36 @@ def _read_block(block: Any, owner: str, columns: Columns) -> Rows:
     return _first_reader(_IN_MEMORY, block)(block, owner, columns)
 
 
-def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool) -> Rows:
+def _read_cells(block: Any, owner: str, columns: Columns, is_complex: bool, n_features: int) -> Rows:
     """Rows of a block whose types are not those of numbers, cell by cell; a cell that is not a number is NaN."""
     if is_table(block):
         cells = table_cells(block, owner, columns)
     elif scipy.sparse.issparse(block):
         check_indices(block, owner)
-        cells = block.toarray().astype(object)
-    elif isinstance(block, list | tuple | np.ndarray) and not isinstance(block, np.ma.MaskedArray):
-        try:
-            cells = np.array(block, object)
-        except ValueError as error:
-            raise InvalidParameter(owner, "X", "blocks of rows of equal length", type(block).__name__) from error
+        cells = sparse_cells(block, owner)
+    elif isinstance(block, np.ndarray) and not isinstance(block, np.ma.MaskedArray):
+        cells = block.astype(object)
+    elif isinstance(block, list | tuple):
+        cells = _cells_of_rows(block, n_features, owner)
     else:
         raise InvalidParameter(owner, "X", "blocks that are arrays, sparse matrices or tables", type(block).__name__)
     if is_complex:
         return read_array(np.vectorize(to_complex, otypes=[np.complex128])(cells), owner)
     return read_array(np.vectorize(to_number, otypes=[np.float64])(cells), owner)
+
+
+def _cells_of_rows(rows: Any, n_features: int, owner: str) -> NDArray[Any]:
+    """Cells of a sequence of rows; a cell may itself be a sequence, which NumPy alone would take for a dimension."""
+    cells = np.empty((len(rows), n_features), object)
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple | np.ndarray) or (isinstance(row, np.ndarray) and row.ndim != 1):
+            requirement = "of two dimensions, a row for each person, in all blocks"
+            raise InvalidParameter(owner, "X", requirement, type(rows).__name__)
+        if len(row) != n_features:
+            raise InvalidParameter(owner, "X", "blocks of rows of equal length", type(rows).__name__)
+        for j, cell in enumerate(row):
+            cells[i, j] = cell
+    return cells
 
 
 def _first_reader(kinds: Kinds, data: Any) -> Reader:

@@ -6,6 +6,7 @@ Privacy    docs/privacy/second_moment.md, Theorems 1 and 2; docs/privacy/orbit.m
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -70,6 +71,22 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             raise InvalidParameter(owner, "X", requirement, "an iterator")
         if releases.neighbors is Neighbors.REPLACE and source.n_samples is not None:
             self._check_count(source.n_samples)
+
+    def _check_learned(self, learned: Mapping[str, Any]) -> None:
+        """Refuse sureness and choices of columns that no fit gives."""
+        alignment = learned.get("alignment_")
+        if alignment is not None and alignment.max() > 1:
+            raise ValueError("alignment_ has numbers above 1")
+        if alignment is not None and learned.get("n_significant_", 0) > len(alignment):
+            raise ValueError("n_significant_ is larger than the number of components")
+        intervals = learned.get("explained_variance_interval_", learned.get("eigenvalue_interval_"))
+        if intervals is not None and (intervals[:, 0] > intervals[:, 1]).any():
+            raise ValueError("an interval ends before it begins")
+        if "selected_columns_" in learned:
+            columns = learned["selected_columns_"]
+            is_inside = columns.dtype == np.int64 and columns.min() >= 0 and columns.max() < learned[COLUMNS]
+            if not is_inside or (np.diff(columns) <= 0).any():
+                raise ValueError("selected_columns_ are no columns of the data in their order")
 
     def _memory_bytes(self, source: Rows, threads: int) -> float:
         return memory_bytes(self._work(source.n_features), threads)
