@@ -43,7 +43,7 @@ def test_the_table_shows_variance_and_loading_of_each_component(tmp_path, monkey
     assert [float(row[1]) for row in rows] == pytest.approx([3.0, 4 / 3], rel=0.01)
     assert [row[5].strip() for row in rows] == ["1 (+1.000)", "2 (+1.000)"]
     assert [row[6].strip() for row in rows] == ["", ""] and "2 of 2 components stand above the noise" in result.output
-    assert "radius 3: a longer row" in result.output and "report" not in result.output
+    assert "radius 3 around the origin: a longer row" in result.output and "report" not in result.output
     assert "epsilon=1000.0" in result.output and "model written to" in result.output
 
 
@@ -104,7 +104,7 @@ def test_options_of_rows_and_columns_reach_the_fit(folder, line, terms):
         ("--row-norm 1 --center private --center-norm 2 --json", "center_norm of PrivatePCA must be None unless"),
         ("--column-bounds 1,0 --json", "column_bounds of PrivatePCA must be (low, high) for all columns"),
         ("--column-bounds short.csv --json", "or 3 pairs, one for a column; got '2 pairs'."),
-        ("--row-norm 1e-200 --json", "row_norm of PrivatePCA must be between 1e-100 and 1e+100"),
+        ("--row-norm 1e-200 --json", "row_norm of PrivatePCA must be between 1e-94 and 1e+94"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused_before_the_charge(folder, line, message):

@@ -91,7 +91,18 @@ def test_own_ratings_of_a_parquet_file(tmp_path):
     ],
 )
 def test_limits_are_the_last_two_columns(tmp_path, text, expected):
-    assert read_bounds(write(tmp_path / "bounds.csv", text)).tolist() == expected
+    assert list(read_bounds(write(tmp_path / "bounds.csv", text))) == expected
+
+
+def test_limits_with_names_are_put_into_the_order_of_the_data(tmp_path):
+    bounds = read_bounds(write(tmp_path / "bounds.csv", "name,low,high\nincome,0,5e5\nage,0,120\n"))
+    assert bounds.in_order(("age", "income"), "PrivatePCA") == [[0.0, 120.0], [0.0, 5e5]]
+    assert bounds.in_order(None, "PrivatePCA") == [[0.0, 5e5], [0.0, 120.0]]  # an array has no names
+    for columns, got in ((("age", "income", "city"), "limits of 'city'"), (("age", "salary"), "limits of 'income'")):
+        with pytest.raises(InvalidParameter, match=rf"column_bounds of PrivatePCA must be .* got .*{got}"):
+            bounds.in_order(columns, "PrivatePCA")
+    unnamed = read_bounds(write(tmp_path / "bounds.csv", "low,high\n0,1\n2,3\n"))
+    assert unnamed.names is None and unnamed.in_order(("b", "a"), "PrivatePCA") == [[0.0, 1.0], [2.0, 3.0]]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_spectrum_shows_values_intervals_and_marks(known):
 def test_the_table_shows_every_number_and_a_legend_of_marks(known):
     text = text_of(known)
     head = "component variance share of the total 95 % interval alignment mark"
-    assert f"{head} 1 8 0.500 7 to 10 0.95 2 4 0.250 3 to 6 0.70 weak 3 2 0.125 1 to 4 0.30 noise 4 1" in text
+    assert f"{head} 1 8 0.500 7 to 10 0.95 2 4 0.250 3 to 6 0.70 weak 3 2 0.125 - 0.30 noise 4 1" in text
     for words in ("No mark: stands above the noise", "weak: stands above the noise", "noise: does not stand above"):
         assert words in text
     dimmed = Document(components_page(known)).all("span", "dim")
@@ -187,10 +187,10 @@ def test_what_was_done_to_the_rows():
         return section(text_of(KINDS["pca"](**terms).fit(X)), "What was done", "What is promised")
 
     assert "center none: everything is about the second moment around the origin" in told()
-    assert "center a public vector" in told(center=[0.0] * 6) and "around the center" in told(center=[0.0] * 6)
-    assert "none was bought" in told(center="private", epsilon=0.1)
+    assert "center a public vector" in told(center=[0.0] * 6) and "around the public center" in told(center=[0.0] * 6)
+    assert "the origin (NO CENTER was bought" in told(center="private", epsilon=0.1)
     bounded = told(row_norm=None, column_bounds=(-20.0, 10.0), standardize="private", center="private", epsilon=0.1)
-    assert "none was bought" in bounded and "around the middle of the bounds" in bounded
+    assert "around the middle of the bounds (NO CENTER was bought" in bounded
     assert "bound on a row" not in bounded and "clipped to them and measured from the middle" in bounded
     assert "released deviations after scales were bought before" in bounded
     moved = text_of(PrivatePCA(2, center="private", row_norm=100.0, epsilon=1000.0).fit(X + 9.0))

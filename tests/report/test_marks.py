@@ -93,10 +93,10 @@ def test_what_is_said_of_the_noise():
 
 def test_the_radius_is_told_with_its_units():
     model = PrivateLowRank(2, **TERMS).fit(X)
-    assert say_radius(model) == f"radius {model.radius_:.6g}: a longer row was shortened to it"
+    assert say_radius(model) == f"radius {model.radius_:.6g} around the origin: a longer row was shortened to it"
     model = PrivatePCA(2, column_bounds=(-9.0, 9.0), standardize="private", center=[0.0] * 6, epsilon=5.0).fit(X)
     units = "(in half widths of the column bounds and scales that were bought)"
-    told = f"radius {model.radius_:.6g} {units} around the center: a longer row was shortened to it"
+    told = f"radius {model.radius_:.6g} {units} around the public center: a longer row was shortened to it"
     assert say_radius(model) == told
 
 

@@ -15,6 +15,7 @@ from hushrank.report.marks import (
     largest_loadings,
     read_components,
     say_alignment,
+    say_interval,
     say_mixed,
     say_radius,
     say_significant,
@@ -59,7 +60,7 @@ def _to_table(model: Any, components: Sequence[Component], title: str, has_loadi
         cells = [str(one.number)]
         cells += [] if one.value is None else [f"{one.value:.6g}"]
         cells += [] if one.share is None else [f"{one.share:.3f}"]
-        cells += [] if one.interval is None else [f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"]
+        cells += [] if one.interval is None else [say_interval(one)]
         cells += [] if one.alignment is None else [say_alignment(one.alignment)]
         cells += [] if loadings is None else [escape(loadings[i])]
         cells += [one.mark] if is_sure(model) else []

@@ -72,8 +72,12 @@ class Data:
 def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
     from hushrank.data.rows.reading import read_rows  # needs numba, and --help does not
 
-    is_complex = getattr(model, "field", "real") == "complex"
-    return read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=is_complex)
+    is_complex, owner = getattr(model, "field", "real") == "complex", type(model).__name__
+    rows = read_rows(source, owner=owner, columns=columns, allow_complex=is_complex)
+    bounds: Any = getattr(model, "column_bounds", None)
+    if hasattr(bounds, "in_order"):  # from a file with the names of the columns
+        model.column_bounds = bounds.in_order(rows.columns, owner)
+    return rows
 
 
 def _read_records(model: Any, source: str, user: str, target: str, features: str | None) -> Any:

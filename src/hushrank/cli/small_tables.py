@@ -3,7 +3,7 @@
 They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,31 @@ def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
     return pa.table(columns)
 
 
-def read_bounds(path: Path) -> Any:
-    """Pairs from a CSV file: its last two columns, low and high, with a record for each column of the data."""
+class NamedBounds(list[Any]):
+    """Pairs of low and high, and the names of the columns that they are for; None where the file has no names."""
+
+    names: tuple[str, ...] | None = None
+
+    def in_order(self, columns: Sequence[str] | None, owner: str) -> Any:
+        """The pairs in the order of the columns of the data, or InvalidParameter if those are others."""
+        if self.names is None or columns is None:
+            return list(self)
+        if set(self.names) != set(columns) or len(self.names) != len(columns):
+            odd = sorted(set(self.names) ^ set(columns))
+            got = f"limits of {odd[0]!r} in one of both only" if odd else "limits of one column twice"
+            raise InvalidParameter(owner, "column_bounds", "limits of every column of the data", got)
+        pairs = dict(zip(self.names, self, strict=True))
+        return [pairs[name] for name in columns]
+
+
+def read_bounds(path: Path) -> NamedBounds:
+    """Pairs from a CSV file: its last two columns, low and high, with a record for each column of the data.
+
+    A column before them has the names of the columns, in any order.
+    """
     owner = "limits of columns"
-    columns = _read(path, owner, lambda names: names[-2:])
+    columns = _read(path, owner, lambda names: names[-3:])
+    named = columns.pop(next(iter(columns))) if len(columns) == 3 else None
     if len(columns) < 2:
         raise InvalidParameter(owner, "file", "a table with the columns low and high at its end", f"{path.name}: one")
     pairs = np.column_stack([to_numbers(column) for column in columns.values()])
@@ -63,7 +84,10 @@ def read_bounds(path: Path) -> Any:
     if len(wrong):
         requirement = "a table whose last two columns are finite numbers, low and high"
         raise InvalidParameter(owner, "file", requirement, f"{path.name}: record {wrong[0] + 1} has others")
-    return pairs
+    bounds = NamedBounds(pairs.tolist())
+    if named is not None:
+        bounds.names = tuple(bytes(name).decode("utf-8", "replace") for name in named.to_pylist())
+    return bounds
 
 
 def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from hushrank.privacy.guarantee import Guarantee, Neighbors
 from hushrank.report.charts import WIDTH, Axis, draw
 from hushrank.report.marks import (
@@ -18,7 +16,9 @@ from hushrank.report.marks import (
     largest_loadings,
     read_components,
     say_alignment,
+    say_interval,
     say_mixed,
+    say_origin,
     say_radius,
     say_significant,
     value_name,
@@ -163,7 +163,7 @@ def _to_row(one: Component, sure: bool) -> list[object]:
     cells: list[object] = [str(one.number)]
     cells += [] if one.value is None else [f"{one.value:.4g}"]
     cells += [] if one.share is None else [f"{one.share:.3f}"]
-    cells += [] if one.interval is None else [f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"]
+    cells += [] if one.interval is None else [say_interval(one)]
     cells += [] if one.alignment is None else [say_alignment(one.alignment)]
     cells += [one.mark] if sure else []
     return [element("span", cell, class_="dim") for cell in cells] if one.mark == NOISE else cells
@@ -207,8 +207,8 @@ def _sureness(model: Any, components: Sequence[Component]) -> list[Markup]:
             "Alignment: the expected squared cosine of the angle between a component and the direction that would "
             "have been found without noise. 1 is the same direction, 0 a right angle.",
             f"Interval: where the {value_name(model)} without noise is, in about 95 of 100 releases. It is that of the "
-            "rows as they were shortened, around the center. What shortening took away is not in it, nor how much "
-            "other rows of the same kind would differ. For components marked as noise it says little.",
+            f"rows as they were shortened, around {say_origin(model)}. What shortening took away is not in it, nor how "
+            "much other rows of the same kind would differ. Components marked as noise have none.",
             "Both are computed from the release alone, by formulas for many columns, and cost no budget.",
         ),
     ]
@@ -238,16 +238,12 @@ def _settings(model: Any) -> Iterator[tuple[str, str]]:
 
 
 def _say_center(model: Any) -> str:
-    bounds = getattr(model, "column_bounds", None)
-    middle = "the middle of the bounds" if bounds is not None else "the origin"
     if model.center is None:
-        return f"none: everything is about the second moment around {middle}"
+        return f"none: everything is about the second moment around {say_origin(model)}"
     if not isinstance(model.center, str):
         return "a public vector"
-    start = 0.0 if bounds is None else np.asarray(bounds, np.float64).mean(axis=-1)
-    if np.all(np.asarray(model.center_) == start):
-        return f"none was bought, at this budget or for so short a mean: it is the second moment around {middle}"
-    return "a mean that was found privately"
+    around = say_origin(model)
+    return "a mean that was found privately" if around == "the center" else f"second moment around {around}"
 
 
 def _promised(given: Guarantee) -> list[Markup]:

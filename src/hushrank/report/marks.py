@@ -112,6 +112,13 @@ def say_mixed(components: Sequence[Component], n_significant: int) -> str | None
     return f"{which} {names} of these: something is there, but {their} mostly noise (variances may be close together)"
 
 
+def say_interval(one: Component) -> str:
+    """The interval of a component as text; none for what is noise, of which the formulas say little."""
+    if one.interval is None or one.mark == NOISE:
+        return "-"
+    return f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
+
+
 def say_radius(model: Any) -> str:
     """To what norm rows were shortened, in words; only for models that found it privately."""
     units = [
@@ -119,8 +126,21 @@ def say_radius(model: Any) -> str:
         *(["scales that were bought"] if getattr(model, "standardize", None) == "private" else []),
     ]
     measured = f" (in {' and '.join(units)})" if units else ""
-    around = "" if getattr(model, "center", None) is None else " around the center"
-    return f"radius {model.radius_:.6g}{measured}{around}: a longer row was shortened to it"
+    return f"radius {model.radius_:.6g}{measured} around {say_origin(model)}: a longer row was shortened to it"
+
+
+def say_origin(model: Any) -> str:
+    """Around what rows were bounded and summed up, in words."""
+    bounds = getattr(model, "column_bounds", None)
+    middle = "the middle of the bounds" if bounds is not None else "the origin"
+    if model.center is None:
+        return middle
+    if not isinstance(model.center, str):
+        return "the public center"
+    start = 0.0 if bounds is None else np.asarray(bounds, np.float64).mean(axis=-1)
+    if np.all(np.asarray(model.center_) == start):
+        return f"{middle} (NO CENTER was bought: the budget is too small, or the mean too short to be worth it)"
+    return "the center"
 
 
 def column_names(model: Any) -> list[str]:

@@ -1,7 +1,8 @@
 """What to expect of a release, from public numbers alone: limits of noise matrices and thresholds of signals."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -66,17 +67,20 @@ def radius_forecast(setting: Setting, spending: Spending, *, has_mean: bool = Fa
     }
 
 
-def radius_notes(setting: Setting, spending: Spending, wanted: Wanted, n_features: int) -> Iterator[str]:
+def radius_notes(setting: Setting, spending: Spending, wanted: Wanted) -> Iterator[str]:
     """What somebody should know before a fit with a private radius is charged."""
     level = radius_level(setting, spending, wanted)
     yield f"the radius is one that about {level:.0%} of the rows do not exceed; longer rows are shortened to it"
     if wanted.center and not spending.center:
         error = setting.center_error(RADIUS_RECIPE.most_center)
-        yield (
-            f"NO CENTER at this budget (its error would be {error:.2g} radii, or a radius for it unsure): "
-            + ("what the second moment tells of the mean is subtracted" if wanted.mean else "components are those of ")
-            + ("" if wanted.mean else "the second moment around the origin")
+        is_far_off = error > RADIUS_RECIPE.hopeless_center
+        reason = f"its error would be {error:.2g} radii" if is_far_off else "a radius for it would be unsure"
+        instead = (
+            "what the second moment tells of the mean is subtracted"
+            if wanted.mean
+            else "components are those of the second moment around the origin"
         )
+        yield f"NO CENTER at this budget ({reason}): {instead}"
     elif wanted.center:
         yield (
             f"error of the center: about {setting.center_error(spending.center):.2g} radii; where the mean turns out "
@@ -87,7 +91,23 @@ def radius_notes(setting: Setting, spending: Spending, wanted: Wanted, n_feature
             "few rows for this budget: the search for a radius may go astray; with a good guess of row_norm, "
             "radius='public' is safer"
         )
-    if n_features >= WIDE and not wanted.columns:
+
+
+def radius_draw_forecast(
+    setting: Setting, spending: Spending, eigenvalues: Fraction, plan_draw: Callable[..., OrbitPlan]
+) -> dict[str, float]:
+    """Forecast of a draw with a private radius, for radius 1; a part of the rest is for `eigenvalues`."""
+    whole = filter_for(setting.event)
+    events = {"eigenvalues": whole.share(spending.matrix * eigenvalues)} if eigenvalues else {}
+    events["vectors"] = whole.share(spending.matrix * (1 - eigenvalues))
+    plan = plan_draw(events, row_norm=1.0, n_features=setting.n_features)
+    forecast = draw_forecast(plan, setting.n_samples, setting.n_features)
+    return {f"{name}, over radius^2": value for name, value in forecast.items()}
+
+
+def wide_notes(n_features: int, *, can_select: bool) -> Iterator[str]:
+    """What may help where columns are many."""
+    if n_features >= WIDE and can_select:
         yield f"{n_features} columns: if most of them are nearly empty (text, clicks), select_columns='private' helps"
 
 

@@ -13,7 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushrank.base import Param, PrivateRelease, Sizes
-from hushrank.estimators.second_moment.forecast import draw_forecast, noise_forecast, radius_forecast, radius_notes
+from hushrank.estimators.second_moment.forecast import (
+    draw_forecast,
+    noise_forecast,
+    radius_draw_forecast,
+    radius_forecast,
+    radius_notes,
+    wide_notes,
+)
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, plan_orbit
 from hushrank.estimators.second_moment.parameters import ROW_PARAMS, FloatArray, read_bounds
 from hushrank.estimators.second_moment.public_plan import SecondMomentPlan, Spectrum
@@ -60,7 +67,7 @@ class SecondMomentPlanner(PrivateRelease):
     select_columns: str | None = None
 
     @property
-    def _is_adaptive(self) -> bool:  # type: ignore[override]  # it depends on the radius
+    def _is_adaptive(self) -> bool:  # type: ignore[override]
         return self._has_private_radius
 
     @property
@@ -178,21 +185,13 @@ class SecondMomentPlanner(PrivateRelease):
         if isinstance(releases, RadiusBudget):
             setting, spending = self._spending(releases, sizes)
             if self._is_exponential:
-                return self._draw_forecast(setting, spending)
+                spectrum = self._spectrum(setting.n_features)
+                return radius_draw_forecast(setting, spending, spectrum.share, self._plan_draw)
             wanted = self._wanted()
             return radius_forecast(setting, spending, has_mean=wanted.center and wanted.mean)
         if isinstance(releases.matrix, OrbitPlan):
             return draw_forecast(releases.matrix, n_samples, n_features)
         return noise_forecast(releases.matrix, n_samples, n_features)
-
-    def _draw_forecast(self, setting: Setting, spending: Spending) -> dict[str, float]:
-        """Forecast of a draw from rows of radius 1."""
-        shares, whole = self._spectrum(setting.n_features).share, filter_for(setting.event)
-        events = {"eigenvalues": whole.share(spending.matrix * shares)} if shares else {}
-        events["vectors"] = whole.share(spending.matrix * (1 - shares))
-        plan = self._plan_draw(events, row_norm=1.0, n_features=setting.n_features)
-        forecast = draw_forecast(plan, setting.n_samples, setting.n_features)
-        return {f"{name}, over radius^2": value for name, value in forecast.items()}
 
     def _shares(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
         return self._spending(releases, sizes)[1].named() if isinstance(releases, RadiusBudget) else {}
@@ -211,7 +210,11 @@ class SecondMomentPlanner(PrivateRelease):
 
     def _notes(self, releases: MomentPlan, sizes: Sizes) -> Iterator[str]:
         if isinstance(releases, RadiusBudget):
-            yield from radius_notes(*self._spending(releases, sizes), self._wanted(), sizes["n_features"])
+            yield from radius_notes(*self._spending(releases, sizes), self._wanted())
+            can_select = "select_columns" in self.parameter_table() and self.select_columns is None
+            yield from wide_notes(sizes["n_features"], can_select=can_select)
+            if self.column_bounds is not None and self.center is None:
+                yield "without a center, results are about the middle of the limits of the columns"
 
     def _check_count(self, n_samples: int) -> None:
         """Refuse, under replace, what is public anyway: no rows, or more than n_max."""
@@ -270,12 +273,11 @@ class SecondMomentPlanner(PrivateRelease):
 
     def _bound(self, n_features: int) -> float:
         """The public bound on a row: row_norm, or sqrt(n_features) half widths of limited columns."""
-        owner = type(self).__name__
+        owner, bound = type(self).__name__, math.inf if self.row_norm is None else float(self.row_norm)
+        if self.column_bounds is not None:  # in half widths, of which no row has more
+            return min(bound, math.sqrt(n_features))
         if self.row_norm is None:
-            if self.column_bounds is None:
-                raise InvalidParameter(owner, "row_norm", "a finite float > 0 unless column_bounds are given", None)
-            return math.sqrt(n_features)
-        bound = float(self.row_norm)
+            raise InvalidParameter(owner, "row_norm", "a finite float > 0 unless column_bounds are given", None)
         if self._has_private_radius and not SMALLEST_NORM <= bound <= LARGEST_NORM:
             requirement = f"between {SMALLEST_NORM:g} and {LARGEST_NORM:g} where radius='private'"
             raise InvalidParameter(owner, "row_norm", requirement, self.row_norm)
@@ -284,7 +286,7 @@ class SecondMomentPlanner(PrivateRelease):
     def _frame_bound(self, n_features: int) -> float:
         """The public bound on a row in the coordinates in which a private radius is searched for."""
         bound, center = self._bound(n_features), self._check_center(n_features)
-        if self.row_norm is None and center is not None:
+        if self.column_bounds is not None and center is not None:
             low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", ""), (n_features, 2)).T
             with np.errstate(over="ignore"):
                 bound += float(np.linalg.norm((center - (low + high) / 2) / ((high - low) / 2)))
@@ -294,6 +296,4 @@ class SecondMomentPlanner(PrivateRelease):
         return bound
 
     def _center_norm(self) -> float:
-        bound = self.row_norm if self.center_norm is None else self.center_norm
-        assert bound is not None  # only limited columns go without, and those have a private radius
-        return float(bound)
+        return float(self.center_norm or self.row_norm or 0.0)  # limited columns have a private radius, and no norm
