@@ -29,8 +29,9 @@ test: $(VENV)/.installed  ## Run the whole test suite
 	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/oldest.txt
 	touch $@
 
+# Compiled kernels of two versions of numba must not lie in one place.
 test-oldest: .venv-oldest/.installed  ## Run the tests with the oldest supported dependencies
-	$(ONE_THREAD) .venv-oldest/bin/python $(PYTEST)
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels .venv-oldest/bin/python $(PYTEST)
 
 lint: $(VENV)/.installed  ## Check style, spelling and types
 	$(BIN)/ruff check .
