@@ -12,7 +12,6 @@ from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.mechanisms.counts import release_counts
 from hushrank.privacy.mechanisms.exponential import score_lattice
-from hushrank.privacy.mechanisms.first_above import first_above_scale, release_first_above
 from hushrank.privacy.mechanisms.gram import gram_lattice, release_gram
 from hushrank.privacy.mechanisms.quantile import quantile_event, release_quantile
 from hushrank.privacy.mechanisms.vector import release_vector, vector_lattice
@@ -21,7 +20,6 @@ from hushrank.privacy.planning import (
     Step,
     draw_step,
     eigenvalues_step,
-    first_above_step,
     gram_step,
     make_plan,
     plan_counts,
@@ -115,19 +113,6 @@ def test_the_event_follows_from_delta():
     assert plan_quantile(Budget(1.0), 0.5, 256).event == Repeated(Pure(0.125), 8)
 
 
-@pytest.mark.parametrize("neighbors", ["replace", "add_remove"])
-def test_a_first_count_above_is_one_step_of_one_event(neighbors):
-    step, noise = first_above_step("longest", Pure(0.25), 9), NoiseSource()
-    release_first_above(np.ones(10, np.int64), np.arange(9.0), 4, step.event, noise, neighbors)
-    assert noise.executed == (step.event,) == (Pure(0.25),)
-    assert step.scales == {"Laplace scale of a count (people)": 8.0}
-    assert first_above_scale(Pure(0.25)) == 8.0 and (step.name, step.numerics) == ("longest", "exact")
-    assert step.mechanism == "first of 9 noisy counts above a noisy threshold"
-    plan = make_plan(Budget(0.25, neighbors=neighbors), step)
-    assert plan.guarantee.epsilon == 0.25
-    assert len({line.index("  ", 46) for line in str(plan).splitlines()}) == 1  # values stand in one column
-
-
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_quantile_beside_other_steps_is_planned_as_it_is_alone(budget):
     (alone,) = plan_quantile(budget, 0.3, 9).steps
@@ -137,10 +122,6 @@ def test_a_quantile_beside_other_steps_is_planned_as_it_is_alone(budget):
 
 
 def test_bad_shapes_are_refused():
-    with pytest.raises(InvalidParameter, match="n_grid of first_above_step must be an integer >= 2"):
-        first_above_step("longest", Pure(1.0), 1)
-    with pytest.raises(InvalidParameter, match=r"event of first_above_scale must be Pure\(epsilon\)"):
-        first_above_step("longest", Gaussian(1.0), 9)
     with pytest.raises(InvalidParameter, match="n_features of plan_gram must be an integer >= 1"):
         plan_gram(Budget(1.0), 1.0, 0)
 

@@ -15,7 +15,6 @@ from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
 from hushrank.privacy.mechanisms.fields import Field
-from hushrank.privacy.mechanisms.first_above import first_above_scale
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -213,10 +212,3 @@ def quantile_step(name: str, event: Repeated, probability: float, neighbors: Nei
     kind = "standard deviation" if isinstance(event.event, Gaussian) else "Laplace scale"
     scales = {f"{kind} of a rank, each step (people)": scale}
     return Step(name, f"noisy binary search, {event.count} steps", event, scales)
-
-
-def first_above_step(name: str, event: Event, n_grid: int) -> Step:
-    """The release of the first grid point up to which many people lie; one event for all `n_grid` points."""
-    points = check_integer(n_grid, "n_grid", "first_above_step", minimum=2)
-    scales = {"Laplace scale of a count (people)": first_above_scale(event)}
-    return Step(name, f"first of {points} noisy counts above a noisy threshold", event, scales)

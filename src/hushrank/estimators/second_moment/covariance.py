@@ -42,10 +42,10 @@ class PrivateCovariance(CovariancePlanner, SecondMomentEstimator):
         Rank of `covariance_`; None keeps every direction of positive variance.
     center : None, vector or "private", default None
         What is subtracted from every row: nothing (second moment), a public real vector, or a mean that is estimated
-        privately: its length and a radius first (2 to 7 % of the budget), then, where that makes the noise smaller, the
-        mean itself (5 to 20 %, as much as its error asks for). Where the budget is too small for that, `plan` says so
-        beforehand, and the mean comes from the release of the second moment alone. What the center missed is released
-        together with the second moment and subtracted.
+        privately: its length and a radius first (up to 7 % of the budget), then, where that makes the noise smaller,
+        the mean itself (5 to 20 %, as much as its error asks for). Where the budget is too small for that, `plan` says
+        so beforehand, and the mean comes from the release of the second moment alone. What the center missed is
+        released together with the second moment and subtracted.
     center_norm : float or None, default None
         With center="private" and radius="public" (then 10 % of the budget), the public bound on the norm of a row
         before centering; None takes `row_norm`.

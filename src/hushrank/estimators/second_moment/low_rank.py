@@ -51,7 +51,7 @@ class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
         for directions. None takes one half.
     center : None, vector or "private", default None
         What is subtracted from every row: nothing (the second moment), a public real vector, or a mean that is
-        estimated privately: its length and a radius first (2 to 7 % of the budget), then, where that makes the noise
+        estimated privately: its length and a radius first (up to 7 % of the budget), then, where that makes the noise
         smaller, the mean itself (5 to 20 %, as much as its error asks for). Where the budget is too small for that,
         `plan` says so beforehand, and the mean comes from the release of the second moment alone. What the center
         missed is released together with the second moment and subtracted (not with mechanism="exponential").

@@ -43,7 +43,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PCAPlanner, 
         0 asks for pure privacy; more allows Gaussian noise, which is smaller.
     center : None, vector or "private", default None
         What is subtracted from every row: nothing (components of the second moment), a public real vector, or a mean
-        that is estimated privately: its length and a radius first (2 to 7 % of the budget), then, where that makes the
+        that is estimated privately: its length and a radius first (up to 7 % of the budget), then, where that makes the
         noise smaller, the mean itself (5 to 20 %, as much as its error asks for). Where the budget is too small for a
         center, none is bought, and `plan` says so beforehand. What the center missed is released together with the
         second moment and subtracted (not with mechanism="exponential").

@@ -34,8 +34,7 @@ class SecondMomentRecipe:
 class RadiusRecipe:
     """What the budget is spent on where the radius is private (docs/guide/pca.md; shares as above).
 
-    Measured on 14 tables with 20 to 70,000 rows and 12 to 784 columns: the optimum is flat, so that half or twice a
-    share changes captured variance by less than .01 on average.
+    Chosen with the tables of benchmarks/second_moment_tables.py in view, whose results are in benchmarks/RESULTS.md.
 
     Attributes
     ----------
