@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.implicit_candidates import POPULARITY, Candidates
+from hushrank.estimators.completion.implicit_counts import count_again
 from hushrank.estimators.completion.item_means import release_census, release_means, user_columns
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.recipes import RATINGS, Prior
@@ -47,3 +49,12 @@ def private_means(releases: RatingReleases) -> CompletionModel:
     offset = user_columns(means.means, census, prior)[:, :1]
     nothing = np.zeros((releases.n_items, 0))
     return CompletionModel(census.center + means.means, offset, nothing, prior.noise, census.counts)
+
+
+def private_popularity(releases: RatingReleases, unobserved: float) -> CompletionModel:
+    """The baseline for implicit feedback: the same list for everybody, by counts that have the whole budget.
+
+    But for 1 %, for the quantile of the numbers of items that weights users.
+    """
+    census = count_again(releases, release_census(releases, with_center=False))
+    return Candidates.of(census, unobserved, unobserved).model(POPULARITY)

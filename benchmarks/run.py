@@ -18,6 +18,7 @@ NAMES = (
     "bench_csv",
     "bench_completion",
     "bench_movielens",
+    "bench_item_features",
     "bench_als",
     "bench_personalization",
     "bench_turnstile",

@@ -1,10 +1,12 @@
 """Replay of a fit on neighboring data: what every release saw, and how far one user moved it.
 
 A fit on data D is recorded: the public terms, the integer total and the released value of every release. A fit on a
-neighbor D' is then given the same released values. Whatever is public must be the same in both; every total must have
-moved by no more than its noise was made for; and all moves together must cost no more than the budget.
+neighbor D' is then given the same released values. Whatever is public must be the same in both, bit for bit: the terms
+of the releases, what kernels are given, and the model. Every total must have moved by no more than its noise was made
+for; and all moves together must cost no more than the budget.
 """
 
+import pickle
 from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,6 +48,13 @@ def make_people(n_users, n_items, *, seed, n_ratings=12.0, rank=2):
     return people
 
 
+def follow_features(people, features, *, seed, deviation=0.3):
+    """The same people, each with own slopes on features of the items."""
+    rng, p = np.random.default_rng(seed), features.shape[1]
+    slopes = [deviation * features @ rng.standard_normal(p) for _ in people]
+    return [(items, np.clip(y + slope[items], -1, 1)) for (items, y), slope in zip(people, slopes, strict=True)]
+
+
 def adverse_people(n_items, seed=0):
     """Users that a bound must survive, by name."""
     rng = np.random.default_rng(seed)
@@ -84,8 +93,10 @@ def _budget(epsilon, neighbors):
     return Budget(epsilon, 1e-6, neighbors, "user")
 
 
-def make_releases(people, n_items, *, epsilon=1.0, neighbors="replace", n_users=None, is_implicit=False, seed=None):
-    """Releases of a fit on these people, and their ratings."""
+def make_releases(
+    people, n_items, *, epsilon=1.0, neighbors="replace", n_users=None, is_implicit=False, seed=None, items=None
+):
+    """Releases of a fit on these people, and their ratings; `items` are what is public about the items."""
     rows = read_ratings(
         to_matrix(people, n_items), owner="test", rating_range=None if is_implicit else (-1, 1), is_implicit=is_implicit
     )
@@ -93,7 +104,7 @@ def make_releases(people, n_items, *, epsilon=1.0, neighbors="replace", n_users=
     public_users = (n_users or rows.n_users) if neighbors == "replace" else None
     total = partial(LocalEngine(threads=1).total, rows)
     terms = (calibrate(budget), budget.neighbors, N_MAX, NoiseSource(seed), total)
-    return RatingReleases(*terms, n_people=public_users, n_items=n_items)
+    return RatingReleases(*terms, n_people=public_users, n_items=n_items, items=items)
 
 
 # Replay
@@ -113,12 +124,15 @@ class Release:
 class Replay:
     """Stands in for the mechanisms of all releases: records them, or plays a script of released values.
 
+    `made` are the releases of the last fit. Of the last run, `asked` are the kernels of all sums with what they were
+    given, and `learned` is what came of it, both as bytes.
+
     `distortion` adds that many standard normals to every released array while recording, relative to the largest
     entry: bounds must hold whatever was released before.
     """
 
     def __init__(self, monkeypatch, distortion=0.0, seed=0):
-        self.made, self._script = [], None
+        self.made, self.asked, self.learned, self._script = [], [], b"", None
         self._distortion, self._rng = distortion, np.random.default_rng(seed)
         for mechanism in MECHANISMS:  # all releases pass through this one module
             function = f"release_{mechanism}"
@@ -127,8 +141,10 @@ class Replay:
 
     def run(self, learn, people, n_items, script=None, **terms):
         """Releases of one fit."""
-        self.made, self._script = [], script
-        learn(make_releases(people, n_items, **terms))
+        self.made, self.asked, self._script = [], [], script
+        releases = make_releases(people, n_items, **terms)
+        releases.total = partial(self._total, releases.total)
+        self.learned = pickle.dumps(learn(releases))
         return self.made
 
     def fit(self, model, data, script=None):
@@ -136,6 +152,10 @@ class Replay:
         self.made, self._script = [], script
         model.fit(data)
         return self.made
+
+    def _total(self, original, kernel, state):
+        self.asked.append((getattr(kernel, "__name__", type(kernel).__name__), pickle.dumps(state)))
+        return original(kernel, state)
 
     def _release(self, mechanism, original, total, *terms):
         public = tuple(_comparable(term) for term in terms if not isinstance(term, NoiseSource))
@@ -234,16 +254,19 @@ def _neighbors(people, n_items, neighbors, terms):
 def largest_loss(replay, learn, people, n_items, *, neighbors="replace", epsilon=1.0, **terms):
     """Largest share of the whole mu^2 that any neighbor of these people uses; fails if a bound is broken.
 
-    Neighbors are these people with the first one replaced by an adverse one, or with an adverse one added or the first
-    one removed.
+    Fails as well if a neighbor with the same released values changes what a kernel is given, or the model. Neighbors
+    are these people with the first one replaced by an adverse one, or with an adverse one added or the first one
+    removed.
     """
     terms = {"neighbors": neighbors, "seed": 1, "epsilon": epsilon, **terms}
     recorded = replay.run(learn, people, n_items, **terms)
+    asked, learned = replay.asked, replay.learned
     whole, worst = squared_mu(calibrate(_budget(epsilon, neighbors)), "test"), 0.0
     assert sum(map(cost, recorded)) <= whole
     for name, other in _neighbors(people, n_items, neighbors, terms):
         replayed = replay.run(learn, other, n_items, recorded, **terms)
         assert len(replayed) == len(recorded), name
+        assert replay.asked == asked and replay.learned == learned, name
         loss = sum(squared_loss(*pair) for pair in zip(recorded, replayed, strict=True))
         assert loss <= float(whole) * (1 + 1e-9), name
         worst = max(worst, loss / float(whole))

@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import scipy.sparse as sp
 
 import hushrank
@@ -21,6 +22,9 @@ ROWS = {"row_norm": 2.0, "epsilon": 1.0, "radius": "public", "random_state": 1}
 RADIUS = {**ROWS, "radius": "private"}
 STARS = {"epsilon": 5.0, "delta": 1e-6, "random_state": 1}
 RATINGS = np.where(np.random.default_rng(1).random((50, 12)) < 0.5, np.nan, np.tile(np.arange(12) % 5 + 1.0, (50, 1)))
+
+FACTS = {"genre": ["Comedy|Drama", "Drama", "Horror"] * 4, "year": [1950 + 7 * j % 50 for j in range(12)]}
+TASTES = np.where(np.isnan(RATINGS), np.nan, 3.0 + 2.0 * (np.arange(12) % 3 == np.arange(50)[:, None] % 3))
 
 
 def fit_models():
@@ -46,7 +50,15 @@ def fit_models():
         "completion_many": hushrank.PrivateCompletion(
             2, **STARS, rating_range=(0, 1), items=[f"long name {j}" for j in range(400)]
         ).fit(many),
-    }
+        "completion_features": hushrank.PrivateCompletion(
+            2, **{**STARS, "epsilon": 50.0}, rating_range=(1, 5), item_features=pa.table({"item": range(12), **FACTS}),
+            items=12, new_items=[4, 7],
+        ).fit(TASTES),
+        "completion_features_text": hushrank.PrivateCompletion(
+            2, **STARS, feedback="implicit", items=[f"film {j}" for j in range(12)],
+            item_features=pa.table({"item": [f"film {j}" for j in range(12)], **FACTS}),
+        ).fit(RATINGS).add_items(["a new film"]),
+    }  # fmt: skip
 
 
 def honest_files(folder):

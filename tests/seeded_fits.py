@@ -57,6 +57,27 @@ def ratings(n_users=400, n_items=40):
     return scipy.sparse.csr_array(np.where(is_rated, given, 0).astype(np.float64))
 
 
+def ratings_of_fans(n_users=400, n_items=40):
+    """Ratings 1 to 5 of people who like one kind of items each, so that facts about items tell about people."""
+    i, j = np.arange(n_users)[:, None], np.arange(n_items)
+    is_rated = (i * 31 + j * j * 17 + i * j * 7) % 3 == 0
+    given = np.where(i % 4 == j % 4, 5, 2) - (i * 5 + j * 11) % 2
+    return scipy.sparse.csr_array(np.where(is_rated, given, 0).astype(np.float64))
+
+
+def choices_of_fans():
+    """What these people would choose."""
+    liked = ratings_of_fans()
+    return liked * (liked >= 4)
+
+
+def item_facts(n_columns=5, n_items=40):
+    """Whole numbers about these items: their kinds, and others."""
+    j, k = np.arange(n_items)[:, None], np.arange(n_columns)
+    others = (j * j * (k + 2) + 5 * j * (k + 1) + k * k) % 17
+    return np.where(k < 4, j % 4 == k, others).astype(np.float64)
+
+
 def records(n_users=300, n_features=4):
     """Features, answers and users: one to six records each, answers about a product with two directions."""
     users = np.repeat(np.arange(n_users), 1 + np.arange(n_users) * 7 % 6)
@@ -92,9 +113,9 @@ def _radius_model(name: str, make: Callable[[], Any] = rows, **parameters: Any) 
     return lambda: getattr(hr, name)(**terms).fit(make())
 
 
-def _ratings_model(**parameters: Any) -> Callable[[], Any]:
+def _ratings_model(make: Callable[[], Any] = ratings, **parameters: Any) -> Callable[[], Any]:
     terms = {"rank": 3, "epsilon": 8.0, "delta": 1e-6, "random_state": SEED, "rating_range": (1, 5), **parameters}
-    return lambda: hr.PrivateCompletion(**terms).fit(ratings())
+    return lambda: hr.PrivateCompletion(**terms).fit(make())
 
 
 def _records_model(**parameters: Any) -> Callable[[], Any]:
@@ -166,7 +187,13 @@ FITS: dict[str, Callable[[], Any]] = {
     "completion, spectral, no offsets": _ratings_model(offsets=False),
     "completion, spectral, no offsets, much budget": _ratings_model(offsets=False, epsilon=60.0),
     "completion, spectral, implicit": _ratings_model(feedback="implicit", rating_range=None),
+    "completion, spectral, features": _ratings_model(ratings_of_fans, item_features=item_facts(), new_items=[7, 30]),
+    "completion, spectral, many features": _ratings_model(ratings_of_fans, item_features=item_facts(40)),
+    "completion, spectral, implicit, features": _ratings_model(
+        choices_of_fans, feedback="implicit", rating_range=None, item_features=item_facts(), new_items=[7]
+    ),
     "completion, als": _ratings_model(method="als"),
+    "completion, als, features": _ratings_model(ratings_of_fans, method="als", item_features=item_facts()),
     "completion, als, add_remove, no offsets": _ratings_model(method="als", neighbors="add_remove", offsets=False),
     "completion, als, implicit": _ratings_model(method="als", feedback="implicit", rating_range=None),
     "completion, als, tail": lambda: _ratings_model(

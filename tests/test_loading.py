@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hushrank.archive.container import read_archive, write_archive
@@ -17,6 +18,7 @@ from hushrank.exceptions import ModelFileError
 from hushrank.loading import load
 from hushrank.registry import RELEASES
 
+FACTS = pa.table({"item": ["rye", "tea"], "kind": ["grain", "leaf|drink"], "price": [3, 9]})
 MADE = [
     PrivatePCA(2, row_norm=1.0, epsilon=1.0, center=[0.0, 0.5, 1.0]),
     PrivatePCA(2, epsilon=1.0, column_bounds=(-1, 2), standardize="private", select_columns="private"),
@@ -29,6 +31,16 @@ MADE = [
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex"),
     PrivateLowRank(2, row_norm=1.0, epsilon=1.0, field="complex", radius="public"),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1), items=["tea", "jam", "rye"]),
+    PrivateCompletion(
+        2,
+        epsilon=1.0,
+        delta=1e-6,
+        rating_range=(0, 1),
+        items=["tea", "jam", "rye"],
+        item_features=FACTS,
+        new_items=["jam"],
+    ),
+    PrivateCompletion(2, epsilon=1.0, delta=1e-6, feedback="implicit", item_features=np.eye(3)),
     PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
     PrivateTraceRegression(1, epsilon=1.0, delta=1e-6, design="rank_one", shape=(1, 2), privacy="label"),
     TurnstileSketch((3, 4), 2, epsilon=1.0, delta=1e-6, unit="frobenius"),

@@ -156,11 +156,16 @@ def plain_gradients(user, model):
     return total if model.has_base else total[:, 1:]
 
 
+def shifts_of(model):
+    """Constants of rows, which differ between items."""
+    return model.shift * (1.0 + np.arange(len(model.base)) % 3)
+
+
 def plain_rows(user, model):
     """The row without its second entry: that item has no position."""
     items, e = items_of(user), regress(user, model.base, model.W, model.ridge)[1]
     row = np.zeros(len(model.base))
-    row[items] = (e + model.shift) * model.shape[items]
+    row[items] = (e + shifts_of(model)[items]) * model.shape[items]
     return np.delete(row, 1)
 
 

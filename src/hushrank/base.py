@@ -205,6 +205,11 @@ class PrivateRelease(ABC):
     def _check_learned(self, learned: Mapping[str, Any]) -> None:  # noqa: B027  # few have anything to add
         """Raise ValueError where learned attributes from a file contradict the parameters or each other."""
 
+    @classmethod
+    def _told_parameters(cls, learned: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters that a file holds as learned attributes alone, or ValueError where these contradict each other."""
+        return {}
+
     def _parameters(self) -> dict[str, Any]:
         """All parameters by name."""
         return {name: getattr(self, name) for name in self.parameter_table()}

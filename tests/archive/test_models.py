@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hushrank import __version__
@@ -85,6 +86,79 @@ def test_long_vectors_and_names_are_columns():
     assert len(repr(content)) < 4096
     assert np.array_equal(loaded.eigenvalues, levels) and np.array_equal(loaded.center, levels / 1000)
     assert loaded.feature_names_in_.tolist() == list(table.columns) and loaded.feature_names_in_.dtype == object
+
+
+# Parameters that a file holds as learned attributes alone
+
+FACTS = pa.table({"item": range(4), "kind": ["a", "b", "a", None], "size": [1, 5, 2, 9]})
+NAMES = {"feature_columns_", "feature_values_", "feature_typical_", "feature_map_"}
+
+
+def recommender(**terms):
+    return PrivateCompletion(1, **{"epsilon": 1.0, "delta": 1e-6, "rating_range": (0, 1), "items": 4, **terms})
+
+
+def test_told_parameters_are_made_of_learned_attributes():
+    model = recommender(item_features=FACTS, new_items=[2]).fit(np.eye(4))
+    loaded, content, columns = there_and_back(model)
+    assert "item_features" not in content["parameters"] and content["parameters"]["new_items"] == [2]
+    assert content["attributes"]["feature_columns_"] == [
+        '["kind","word","a"]', '["kind","word","b"]', '["size","number",""]', '["size","square",""]',
+    ]  # fmt: skip
+    assert set(columns) >= NAMES - {"feature_columns_"}
+    assert loaded.item_features.names == ["a", "b", "size", "size squared"] and loaded.new_items == [2]
+    assert np.array_equal(loaded.item_features.values, model.feature_values_)
+    again, same, same_columns = there_and_back(loaded)
+    assert same == content and same_columns.keys() == columns.keys()
+    assert np.array_equal(again.feature_map_, model.feature_map_)
+    plain, content, _ = there_and_back(recommender().fit(np.eye(4)))
+    assert plain.item_features is None and plain.new_items is None
+    assert not {"item_features", "new_items"} & set(content["parameters"])
+
+
+def test_many_columns_of_facts_are_a_column_of_the_file():
+    words = [f"a rather long word {k:03d}" for k in range(200)]
+    table = pa.table({"item": [0, 1], "tags": [words, words]})
+    loaded, content, columns = there_and_back(recommender(item_features=table).fit(np.eye(4)))
+    assert "feature_columns_" in columns and "feature_columns_" not in content["attributes"]
+    assert len(repr(content)) < 4096
+    assert loaded.feature_names_ == words and loaded.feature_columns_.dtype == object
+
+
+def without(content, columns, names):
+    attributes = {name: value for name, value in content["attributes"].items() if name not in names}
+    return {**content, "attributes": attributes}, {name: value for name, value in columns.items() if name not in names}
+
+
+def test_a_file_of_before_there_were_facts_has_none():
+    content, columns = describe_model(recommender(item_features=FACTS).fit(np.eye(4)))
+    assert {name for name in (*content["attributes"], *columns) if name.startswith("feature_")} == NAMES
+    old = restore_model(PrivateCompletion, "file", *without(content, columns, NAMES))
+    assert old.item_features is None and not NAMES & set(vars(old))
+    for name in NAMES:  # some of them without the others are no file of any version
+        with pytest.raises(ModelFileError):
+            restore_model(PrivateCompletion, "file", *without(content, columns, {name}))
+
+
+@pytest.mark.parametrize("value", [[[1.0]], [], {}, "facts.csv", 0, True, {"columns": []}], ids=repr)
+def test_a_told_parameter_is_in_no_file(value):
+    content, columns = describe_model(recommender(item_features=FACTS).fit(np.eye(4)))
+    changed = {**content, "parameters": {**content["parameters"], "item_features": value}}
+    with pytest.raises(ModelFileError, match="its item features are a parameter, where no file has them"):
+        restore_model(PrivateCompletion, "file", changed, columns)
+
+
+def test_facts_that_were_changed_after_the_fit_are_not_saved():
+    model = recommender(item_features=FACTS).fit(np.eye(4))
+    model.feature_values_ = model.feature_values_ + 1e200
+    with pytest.raises(ModelFileError, match="this PrivateCompletion cannot be saved: the values of its item features"):
+        describe_model(model)
+    model = recommender(item_features=FACTS).fit(np.eye(4)).set_params(new_items=[9])
+    with pytest.raises(ModelFileError, match="this PrivateCompletion cannot be saved: new_items of PrivateCompletion"):
+        describe_model(model)
+    # The parameter is what a next fit will be given; the file has what this one was given.
+    model = recommender(item_features=FACTS).fit(np.eye(4)).set_params(item_features=np.eye(4))
+    assert there_and_back(model)[0].feature_names_ == ["a", "b", "size", "size squared"]
 
 
 # Versions

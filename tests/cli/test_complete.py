@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import hushrank
+from feature_support import N_ITEMS as N_FILMS
+from feature_support import assert_equal_models, facts, recommender, tastes
+from hushrank.cli import main as main_module
 from hushrank.cli.complete import SHOWN, command
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
@@ -137,7 +141,9 @@ def test_what_has_no_default(folder, missing):
 
 def test_help_says_what_is_public_and_what_is_not():
     text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
-    for part in ("columns user, item and rating", "must not be read off the data", "hushrank plan complete --help"):
+    parts = ("columns user, item and rating", "must not be read off the data", "hushrank plan complete --help",
+             "--item-features and costs no budget", "Never compute them from the ratings")  # fmt: skip
+    for part in parts:
         assert part in text
 
 
@@ -156,6 +162,128 @@ def test_a_model_does_not_land_among_the_data(folder):
     result = run(f"parts --items {N_ITEMS} {BASIC} --out parts/model.hush")
     assert result.exit_code == 2 and "would overwrite" in result.output
     assert sorted(path.name for path in (folder / "parts").iterdir()) == ["a.parquet", "b.parquet"]
+
+
+# Public facts about items
+
+
+@pytest.fixture
+def films(folder):
+    """Ratings that follow tastes, and facts about their items in files of both kinds."""
+    users, items = np.nonzero(~np.isnan(tastes()))
+    pa.csv.write_csv(pa.table({"user": users, "item": items, "rating": tastes()[users, items]}), "tastes.csv")
+    shuffled = facts().take(np.random.default_rng(1).permutation(N_FILMS))
+    pa.csv.write_csv(shuffled, "facts.csv")
+    pq.write_table(facts(), "facts.parquet")
+    pq.write_table(facts().set_column(1, "genre", pa.array([[text] for text in facts()["genre"].to_pylist()])), "l.pq")
+    (folder / "new.csv").write_text("item\n11\n3\n")
+    pq.write_table(pa.table({"item": [3, 11]}), "new.parquet")
+    return folder
+
+
+TASTES = "--rating-range 1 5 --rank 2 --epsilon 20 --delta 1e-6 --quiet --threads 1"
+
+
+@pytest.mark.parametrize("features", ["facts.csv", "facts.parquet", "l.pq"])
+@pytest.mark.parametrize("new", ["", "--new-items new.csv", "--new-items new.parquet"])
+def test_files_of_facts_give_the_model_of_the_library(films, features, new):
+    expected = recommender(items=N_FILMS, item_features=facts(), new_items=[3, 11] if new else None).fit(tastes())
+    result = run(f"tastes.csv --items {N_FILMS} --item-features {features} {new} {TASTES} --seed 1 --out model --json")
+    assert result.exit_code == 0, result.exception
+    printed = json.loads(result.stdout)
+    assert printed["item_means_"] == expected.item_means_.tolist()
+    assert printed["feature_map_"] == expected.feature_map_.tolist()
+    assert printed["feature_columns_"] == expected.feature_columns_.tolist()
+    assert_equal_models(hushrank.load("model"), expected)
+
+
+def test_one_file_is_catalogue_and_facts(films):
+    result = run(f"tastes.csv --items facts.csv --item-features facts.csv {TASTES} --out model")
+    assert result.exit_code == 0, result.exception
+    model = hushrank.load("model")
+    assert sorted(model.items_.tolist()) == list(range(N_FILMS))
+    assert model.feature_names_ == ["Comedy", "Drama", "Horror", "Western", "year", "year squared"]
+    assert "public item features in 6 columns: users have own slopes on them" in " ".join(result.output.split())
+    assert result.stderr == ""
+
+
+def test_facts_that_tell_nothing_are_said_to(films):
+    users, items = np.nonzero(~np.isnan(tastes()))
+    noise = np.random.default_rng(1).integers(1, 6, len(users)).astype(float)
+    pa.csv.write_csv(pa.table({"user": users, "item": items, "rating": noise}), "noise.csv")
+    result = run(f"noise.csv --items {N_FILMS} --item-features facts.csv {TASTES} --out model")
+    said = " ".join(result.output.split())
+    assert "in 6 columns: found not to tell about users, who have no slopes" in said
+    plain = run(f"noise.csv --items {N_FILMS} {TASTES} --out model")
+    assert plain.exit_code == 0 and "public item features" not in plain.output
+
+
+def test_a_plan_takes_the_same_options(films):
+    terms = f"--users 300 --items {N_FILMS} --rating-range 1 5 --rank 2 --epsilon 20 --delta 1e-6 --json"
+    plain, told = (
+        CliRunner().invoke(main_module.cli, f"plan complete {terms} {options}".split())
+        for options in ("", "--item-features facts.csv --new-items new.parquet")
+    )
+    assert told.exit_code == 0 and json.loads(told.stdout) == json.loads(plain.stdout)
+
+
+FACTS_REFUSED = {
+    "no file": ("--item-features none.csv", "file of item features must be an existing file ending in"),
+    "a folder": ("--item-features parts", "file of item features must be an existing file ending in"),
+    "no items": ("--item-features odd.csv", "file of item features must be a table with the column item and other"),
+    "items alone": ("--item-features new.csv", "file of item features must be a table with the column item and other"),
+    "twice": ("--item-features twice.csv", "item_features of PrivateCompletion must be a table with one row for each"),
+    "two columns": ("--item-features names.csv", "whose column names differ"),
+    "unknown": ("--item-features others.csv", "item_features of PrivateCompletion must be a table with rows of items"),
+    "words": ("--item-features words.csv", "item_features of PrivateCompletion must be a table with int ids in its"),
+    "damaged": ("--item-features damaged.parquet", "damaged.parquet"),
+    "no offsets": ("--item-features facts.csv --no-offsets", "item_features of PrivateCompletion must be None without"),
+    "new, unknown": ("--new-items others.csv", "new_items of PrivateCompletion must be ids of the catalogue; got"),
+    "new, all": ("--new-items facts.csv", "new_items of PrivateCompletion must be fewer than all items of the catalog"),
+    "new, no file": ("--new-items none.csv", "file of new items must be an existing file ending in"),
+    "new, no offsets": ("--new-items new.csv --no-offsets", "new_items of PrivateCompletion must be None without"),
+}
+
+
+@pytest.mark.parametrize("case", FACTS_REFUSED)
+def test_wrong_facts_are_one_line_charge_nothing_and_write_nothing(films, case, monkeypatch, capsys):
+    options, message = FACTS_REFUSED[case]
+    (films / "odd.csv").write_text("film,genre\n1,Drama\n")
+    (films / "twice.csv").write_text("item,genre\n1,Drama\n2,Drama\n1,Comedy\n")
+    (films / "names.csv").write_text("item,genre,genre\n1,Drama,Comedy\n")
+    (films / "others.csv").write_text("item,genre\n100,Drama\n")
+    (films / "words.csv").write_text("item,genre\ntea,Drama\n")
+    (films / "damaged.parquet").write_bytes((films / "facts.parquet").read_bytes()[:-9])
+    with Ledger("budget.db") as ledger:
+        ledger.create("tastes", epsilon=50.0, delta=1e-5, neighbors="replace", unit="user")
+        budget = "--ledger budget.db --dataset tastes"
+        words = f"complete tastes.csv --items {N_FILMS} {options} {TASTES} {budget} --out model".split()
+        monkeypatch.setattr(sys, "argv", ["hushrank", *words])
+        with pytest.raises(SystemExit) as stop:
+            main_module.main()
+        assert len(ledger["tastes"].history()) == 1
+    printed = capsys.readouterr()
+    assert stop.value.code == main_module.BAD_INPUT and printed.out == "" and not (films / "model").exists()
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.err.startswith("hushrank: ")
+
+
+def test_a_column_that_is_left_out_is_one_line_of_the_command(films, capfd):
+    titles = facts(range(40), 40).append_column("title", pa.array([f"title {j}" for j in range(40)]))
+    pa.csv.write_csv(titles, "titles.csv")
+    words = f"tastes.csv --items 40 --item-features titles.csv {TASTES} --out model".split()
+    command.main(words, standalone_mode=False)
+    said = capfd.readouterr().err
+    assert said.count("\n") <= 1 and "UserWarning" not in said and "fit.py" not in said
+
+
+@pytest.mark.parametrize("option", ["--items", "--item-features", "--new-items"])
+def test_what_a_fit_was_told_is_not_overwritten(films, option):
+    given = {"--items": "facts.csv", "--item-features": "facts.parquet", "--new-items": "new.csv"}
+    before = (films / given[option]).read_bytes()
+    options = " ".join(f"{name} {path}" for name, path in given.items())
+    result = run(f"tastes.csv {options} {TASTES} --out {given[option]}")
+    assert result.exit_code == 2 and "would overwrite" in result.output
+    assert (films / given[option]).read_bytes() == before
 
 
 @pytest.mark.parametrize("count", ["+-5", "1000000000000", "99999999999999999999999"])

@@ -50,6 +50,8 @@ def test_every_command_has_the_help_that_the_list_promises(name):
         ("plan vector --norm x --epsilon 1", "Invalid value for '--norm': 'x' is not a valid float."),
         ("plan gram --columns 0 --row-norm 1 --epsilon 1", "Invalid value for '--columns': 0 is not in the range"),
         ("plan gram --columns 2 --row-norm 1e200 --epsilon 1", "row_norm of wishart_lattice must be a bound whose"),
+        ("complete x.csv --items 3 --item-features none.csv", "file of item features must be an existing file ending"),
+        ("plan complete --users 9 --items 3 --new-items none.csv", "file of new items must be an existing file ending"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr(arguments, message, monkeypatch, capsys):

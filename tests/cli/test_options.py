@@ -10,7 +10,9 @@ from hushrank.cli.options import (
     BUDGET_OPTIONS,
     MOST_BOUNDS_BYTES,
     Bounds,
+    ItemIds,
     Items,
+    ItemTable,
     NumberOrWord,
     Vector,
     options,
@@ -18,7 +20,9 @@ from hushrank.cli.options import (
     size_options,
     split_names,
     table_options,
+    to_type,
 )
+from hushrank.estimators.completion.parameters import FeaturesParam, NewItemsParam
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import PairParam, Param
 from hushrank.registry import COMMANDS, planner
@@ -155,6 +159,26 @@ def test_items_are_a_count_or_a_file(tmp_path):
     assert convert(str(tmp_path / "items.csv"), None, None).to_pylist() == ["tea", "jam"]
     with pytest.raises(InvalidParameter, match="must be an existing file"):
         convert("1.5", None, None)
+
+
+def test_features_and_new_items_are_files(tmp_path):
+    (tmp_path / "facts.csv").write_text("item,year\n7,1990\n8,\n")
+    (tmp_path / "new.csv").write_text("item\n8\n")
+    table = {
+        "item_features": FeaturesParam(later=True, default=None, help="Facts."),
+        "new_items": NewItemsParam(later=True, default=None, help="New ones."),
+    }
+    words = ["--item-features", str(tmp_path / "facts.csv"), "--new-items", str(tmp_path / "new.csv")]
+    found = values_from(table_options(table), words)
+    assert found["item_features"]["item"].to_pylist() == [7, 8] and found["new_items"].to_pylist() == [8]
+    assert values_from(table_options(table), []) == {"item_features": None, "new_items": None}
+    shown = CliRunner().invoke(made_by(table_options(table)), ["--help"]).output
+    assert "--item-features FILE" in shown and "--new-items FILE" in shown and "required" not in shown
+    assert isinstance(to_type("item_features", table["item_features"]), ItemTable)
+    for kind, name in ((ItemTable(), "none.csv"), (ItemIds(), "5")):
+        with pytest.raises(InvalidParameter, match="must be an existing file"):
+            kind.convert(name, None, None)
+        assert kind.convert(table, None, None) is table
 
 
 def test_bounds_are_a_pair_or_a_file(tmp_path):

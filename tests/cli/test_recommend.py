@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from feature_support import KINDS, choices, facts, fan_of, kinds, recommender, tastes
 from hushrank.cli.recommend import command
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
@@ -100,6 +101,99 @@ def test_a_model_of_implicit_feedback_needs_no_ratings(folder):
     result = run("implicit.hush --ratings mine.csv --n 3")
     assert result.exit_code == 0 and len(rows(result.output)) == 3 and "score" in result.output
     assert all(row[1] in set(ids) - {"i3", "i7"} for row in rows(result.output))
+
+
+# Reasons
+
+
+@pytest.fixture(scope="module")
+def told():
+    return recommender(items=24, item_features=facts()).fit(tastes())
+
+
+@pytest.fixture
+def fans(folder, told):
+    """Own ratings of somebody who likes horror, and of three people."""
+    told.save("told.hush")
+    (folder / "fan.csv").write_text("item,rating\n" + "".join(f"{j},{r}\n" for j, r in fan_of(2).items()))
+    lines = [f"{user},{j},{r}\n" for user, kind in (("ann", 0), ("[bob]", 3)) for j, r in fan_of(kind).items()]
+    (folder / "fans.csv").write_text("user,item,rating\n" + "".join([*lines[::2], *lines[1::2], "cyd,99,5\n"]))
+    return folder
+
+
+def test_reasons_are_shown_and_told_to_machines(fans, told):
+    expected = told.recommend(fan_of(2), 4, explain=True)
+    assert expected.reasons[0][0] == "Horror"
+    result = run("told.hush --ratings fan.csv --n 4 --explain")
+    assert result.exit_code == 0 and result.stderr == ""
+    assert "because you like" in result.output
+    assert [row[1] for row in rows(result.output)] == [str(item) for item in expected.items]
+    assert [row[3] for row in rows(result.output)] == [" and ".join(why) for why in expected.reasons]
+    result = run("told.hush --ratings fan.csv --n 4 --explain --json")
+    (person,) = json.loads(result.stdout)["recommendations"]
+    assert person == {
+        "user": None, "items": expected.items.tolist(), "scores": expected.scores.tolist(),
+        "reasons": [list(why) for why in expected.reasons],
+    }  # fmt: skip
+    plain = run("told.hush --ratings fan.csv --n 4")
+    assert "because" not in plain.output and plain.stderr == ""
+    assert "reasons" not in json.loads(run("told.hush --ratings fan.csv --json").stdout)["recommendations"][0]
+
+
+def test_everybody_is_told_their_own_reasons(fans, told):
+    result = CliRunner().invoke(command, "told.hush --ratings fans.csv --n 3 --explain --json".split())
+    assert result.exit_code == 0 and result.stderr == ""
+    found = {person["user"]: person for person in json.loads(result.stdout)["recommendations"]}
+    assert set(found) == {"ann", "[bob]", "cyd"}
+    for user, kind in (("ann", 0), ("[bob]", 3)):
+        alone = told.recommend(fan_of(kind), 3, explain=True)
+        assert found[user]["items"] == alone.items.tolist() and (kinds()[alone.items] == kind).all()
+        assert found[user]["reasons"] == [list(why) for why in alone.reasons]
+        assert all(KINDS[kind] in why for why in found[user]["reasons"])
+    assert found["cyd"]["reasons"] == [[], [], []]  # nothing is known about them
+
+
+def test_reasons_beside_what_is_left(fans):
+    seen = "".join(f"ann,{j},3\n" for j in range(23)) + "bob,2,5\n"
+    (fans / "much.csv").write_text(f"user,item,rating\n{seen}")
+    people = json.loads(run("told.hush --ratings much.csv --n 5 --explain --json").stdout)["recommendations"]
+    assert [len(person["reasons"]) for person in people] == [len(person["items"]) for person in people] == [1, 5]
+
+
+NO_REASONS = "hushrank: no reasons: this model has no item features that tell about people's tastes.\n"
+
+
+def test_without_reasons_one_line_says_so(fans):
+    for line in ("model.hush --ratings mine.csv --explain", "model.hush --ratings many.csv --explain --json"):
+        result = run(line)
+        assert result.exit_code == 0 and result.stderr == NO_REASONS
+    people = json.loads(run("model.hush --ratings many.csv --n 2 --explain --json").stdout)["recommendations"]
+    assert [person["reasons"] for person in people] == [[[], []], [[], []]]
+
+
+WORDS = ["[red]Horror[/red]", "Sci\x1b[31mFi", "a\nb\u202e", "tab\tand [/]"]
+SHOWN_WORDS = ["[red]Horror[/red]", "Sci\\x1b[31mFi", "a\\nb\\u202e", "tab\\tand [/]"]
+
+
+def test_names_that_steer_terminals_are_printed_as_what_they_are(folder):
+    table = facts().set_column(1, "genre", pa.array([WORDS[kind] for kind in kinds()]))
+    recommender(items=24, item_features=table).fit(tastes()).save("odd.hush")
+    for kind, shown in enumerate(SHOWN_WORDS):
+        (folder / "fan.csv").write_text("item,rating\n" + "".join(f"{j},{r}\n" for j, r in fan_of(kind).items()))
+        result = run("odd.hush --ratings fan.csv --n 1 --explain")
+        assert result.exit_code == 0 and rows(result.output)[0][3].startswith(shown)
+        assert "\x1b" not in result.output and "\u202e" not in result.output and "\t" not in result.output
+        (person,) = json.loads(run("odd.hush --ratings fan.csv --n 1 --explain --json").stdout)["recommendations"]
+        assert person["reasons"][0][0] == WORDS[kind]
+
+
+def test_reasons_of_implicit_feedback_and_of_items_added_later(folder):
+    model = recommender(items=24, item_features=facts(), feedback="implicit").fit(choices())
+    later = pa.table({"item": [77], "genre": ["Western"], "year": [1970]})
+    model.add_items(77, later).save("implicit.hush")
+    (folder / "fan.csv").write_text("item\n3\n7\n11\n")
+    (person,) = json.loads(run("implicit.hush --ratings fan.csv --n 24 --explain --json").stdout)["recommendations"]
+    assert "Western" in person["reasons"][person["items"].index(77)]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
-"""Catalogues, limits and own ratings from files: types of ids, lenient cells, and one line for what cannot be read."""
+"""Catalogues, facts, limits and own ratings from files: types of ids, lenient cells, one line for what cannot be."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushrank.cli.small_tables import read_bounds, read_catalogue, read_own_ratings
+from hushrank.cli.small_tables import read_bounds, read_catalogue, read_item_table, read_own_ratings
+from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.item_features import read_item_features
 from hushrank.exceptions import InvalidParameter
 
 
@@ -62,6 +64,89 @@ def test_catalogues_that_cannot_be(tmp_path, name, text, message):
         write(path, text)
     with pytest.raises(InvalidParameter, match=message):
         read_catalogue(path)
+
+
+FACTS = """title year,item,genres,price,code,odd
+1990, 7 ,Drama|Comedy,1.5,007,
+,8,,NA,x,
+5,,Western,2,1,
+1e3,9, Drama ,,,nan
+"""
+
+
+def test_facts_of_a_csv_file_are_numbers_where_all_texts_are(tmp_path):
+    table = read_item_table(write(tmp_path / "facts.csv", FACTS))
+    assert table.column_names == ["title year", "item", "genres", "price", "code", "odd"]
+    assert table["item"].to_pylist() == [7, 8, 9]  # a line without an id is of no item
+    for name, expected in (
+        ("title year", [1990, np.nan, 1000]),
+        ("price", [1.5, np.nan, np.nan]),
+        ("odd", [np.nan] * 3),
+    ):
+        assert table[name].type == pa.float64()
+        assert np.array_equal(table[name].to_numpy(), expected, equal_nan=True)
+    assert table["genres"].to_pylist() == ["Drama|Comedy", None, "Drama"]
+    assert table["code"].to_pylist() == ["007", "x", None]  # one text is no number: all are texts
+
+
+def test_facts_of_a_file_become_features(tmp_path):
+    path = write(tmp_path / "facts.csv", "item,genres,year\n2,Drama|Comedy,1990\n0,Drama,2000\n")
+    features = read_item_features(read_item_table(path), Catalogue(3), "Owner")
+    assert features.names == ["Comedy", "Drama", "year"]
+    assert features.values.tolist() == [[0, 1, 2000], [0.5, 1, 1995], [1, 1, 1990]]
+    stored = tmp_path / "facts.parquet"
+    pq.write_table(pa.table({"item": [2, 0], "genres": [["Drama", "Comedy"], ["Drama"]], "year": [1990, 2000]}), stored)
+    assert read_item_table(stored).schema.field("genres").type == pa.list_(pa.string())
+    again = read_item_features(read_item_table(stored), Catalogue(3), "Owner")
+    assert again.columns == features.columns and again.values.tolist() == features.values.tolist()
+
+
+def test_ids_of_facts_are_those_of_the_catalogue_in_the_same_words(tmp_path):
+    for ids, expected in (("007\n8\n", ["007", "8"]), ("3\nx\n", ["3", "x"]), ("3\n-1\n", [3, -1])):
+        catalogue = read_catalogue(write(tmp_path / "items.csv", f"item\n{ids}"))
+        facts = read_item_table(write(tmp_path / "facts.csv", "item,x\n" + ids.replace("\n", ",1\n")))
+        assert catalogue.to_pylist() == facts["item"].to_pylist() == expected
+    facts = read_item_table(write(tmp_path / "facts.csv", "item,x\n007,1\n"))
+    with pytest.raises(
+        InvalidParameter, match="a table with int ids in its column 'item', as in the catalogue; got 'str"
+    ):
+        read_item_features(facts, Catalogue(9), "Owner")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("none.csv", None, "an existing file ending in .parquet, .pq or .csv"),
+        ("facts.txt", "item,x\n1,2\n", "an existing file ending in"),
+        ("facts.csv", "item\n1\n", "a table with the column item and other columns; got 'facts.csv: columns item'"),
+        ("facts.csv", "id,x\n1,2\n", "a table with the column item and other columns; got 'facts.csv: columns id, x'"),
+        ("facts.csv", "item,x,x\n1,2,3\n", "column names differ"),
+        ("facts.csv", "", "a CSV file with a header line"),
+        ("facts.csv", "item,x\n1\n", "a CSV file whose records have 2 fields, as its header"),
+        ("facts.parquet", "item,x\n1,2\n", "a readable Parquet file"),
+    ],
+)
+def test_facts_that_cannot_be_read(tmp_path, name, text, message):
+    path = tmp_path / name
+    if text is not None:
+        write(path, text)
+    with pytest.raises(InvalidParameter) as refused:
+        read_item_table(path)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_facts_with_two_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "facts.parquet"
+    pq.write_table(pa.table([[1], [2], [3]], names=["item", "x", "x"]), path)
+    with pytest.raises(InvalidParameter, match="must be a table whose column names differ; got '3 columns'"):
+        read_item_table(path)
+
+
+def test_facts_that_are_no_text_are_refused_where_they_are_encoded(tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_bytes(b"item,x\n1,a\n2,\xff\n")
+    with pytest.raises(InvalidParameter, match="a table of Unicode text and other valid columns; got \"column 'x'\""):
+        read_item_features(read_item_table(path), Catalogue(3), "Owner")
 
 
 def test_own_ratings_of_a_csv_file(tmp_path):

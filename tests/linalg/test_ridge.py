@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.linalg.ridge import (
+    LANES,
     factorize,
     gram_of_rows,
     invert_factorized,
+    multiply_rows,
     ridge_solution,
     solve_factorized,
     solve_lower,
@@ -39,6 +41,22 @@ def test_gram_matrix_of_items(k, n, seed):
     assert np.array_equal(A, A.T)
 
 
+@pytest.mark.parametrize("n", range(14))
+def test_every_entry_of_a_gram_matrix_is_added_up_row_by_row(n):
+    """Four rows are taken at a time, and another order has other bits."""
+    rng = np.random.default_rng(n)
+    W, A = rng.standard_normal((20, 5)), scratch(5)
+    rows, expected = rng.permutation(20)[:n].astype(np.int32), np.zeros((5, 5))
+    gram_of_rows(W, rows, A)
+    for j in rows:
+        expected += W[j][:, None] * W[j]
+    assert A.tobytes() == expected.tobytes()
+    backwards = np.zeros((5, 5))
+    for j in rows[::-1]:
+        backwards += W[j][:, None] * W[j]
+    assert n < 5 or backwards.tobytes() != expected.tobytes()
+
+
 @given(sizes, st.floats(0, 3), seeds)
 @settings(deadline=None)
 def test_factor_solutions_and_inverse(k, ridge, seed):
@@ -54,8 +72,37 @@ def test_factor_solutions_and_inverse(k, ridge, seed):
     assert np.allclose(lower @ half, x, rtol=0, atol=1e-12)
     solve_factorized(L, solution)
     assert np.allclose(solution, np.linalg.solve(shifted, x), rtol=0, atol=1e-11)
-    invert_factorized(L, np.empty(k), inverse)
+    invert_factorized(L, 0, inverse)
     assert np.allclose(inverse, np.linalg.inv(shifted), rtol=0, atol=1e-11)
+
+
+@given(st.integers(1, 7), seeds)
+@settings(deadline=None, max_examples=30)
+def test_some_columns_of_an_inverse_have_the_bits_of_their_own_solutions(k, seed):
+    rng = np.random.default_rng(seed)
+    L = scratch(k)
+    assert factorize(positive_definite(k, rng), 0.3, L)
+    solved = np.eye(k)
+    for column in solved:
+        solve_factorized(L, column)
+    for first in range(k + 1):
+        inverse = np.full((k, k - first), np.nan)
+        invert_factorized(L, first, inverse)
+        assert inverse.tobytes() == np.ascontiguousarray(solved[first:].T).tobytes()
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, LANES - 1, LANES])
+@pytest.mark.parametrize(("k", "width"), [(1, 1), (4, 2), (9, 9), (3, 0)])
+def test_products_of_rows_side_by_side(n, k, width):
+    rng = np.random.default_rng(n)
+    W, P, rows = rng.standard_normal((80, k)), rng.standard_normal((k, width)), rng.permutation(80)[:n].astype(np.int32)
+    lanes, products, expected = np.full((k, LANES), np.nan), np.full((width, LANES), np.nan), np.zeros((width, n))
+    multiply_rows(rows, W, P, lanes, products)
+    for b in range(k):  # in the order of w
+        expected += P[b][:, None] * W[rows, b]
+    assert np.ascontiguousarray(products[:, :n]).tobytes() == expected.tobytes()
+    assert np.isnan(products[:, n:]).all()
+    assert np.allclose(products[:, :n], (W[rows] @ P).T, rtol=0, atol=1e-12)
 
 
 @given(st.integers(1, 7), seeds)

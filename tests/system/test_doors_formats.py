@@ -12,7 +12,7 @@ import pytest
 
 import hushrank
 from forgery_support import forge, take_apart
-from hushrank.exceptions import LedgerError, ModelFileError
+from hushrank.exceptions import InvalidParameter, LedgerError, ModelFileError
 from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated, from_dict, to_dict
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.ledger.currency import Terms, canonical
@@ -152,6 +152,20 @@ def test_golden_models_answer():
         assert item not in model.similar_items(item, n=5).items.tolist()
     scores = hushrank.load(GOLDEN / "completion.hush").predict({3: 5.0, 4: 1.0})
     assert scores[:3] == pytest.approx([3.1152492317675566, 3.0174614952599623, 3.4688954631846065], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("completion")])
+def test_golden_recommenders_have_no_facts_about_items_and_say_so(name, tmp_path):
+    """They were made before items could have features: nothing is known about items that nobody has rated."""
+    model = hushrank.load(GOLDEN / f"{name}.hush")
+    model.save(tmp_path / "model")
+    own = {model.items_[3]: 1.0}
+    for one in (model, hushrank.load(tmp_path / "model")):
+        assert one.item_features is None and one.new_items is None and one.feature_names_ == []
+        assert not {"feature_columns_", "feature_values_", "feature_typical_", "feature_map_"} & set(vars(one))
+        assert one.recommend(own, 3, explain=True).reasons == [()] * 3
+        with pytest.raises(InvalidParameter, match=r"^add_items of PrivateCompletion must be for a model .* that this"):
+            one.add_items(["a new one" if one.items_.dtype == object else 1000])
 
 
 # Ledgers

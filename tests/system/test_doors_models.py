@@ -72,15 +72,23 @@ def test_sizes_that_agree_with_the_ids_only(path, honest):
     refuse(path, honest["completion"], change, "has the shape .* instead of")
 
 
-NAMES = ("pca", "pca_gaussian", "covariance", "covariance_complex", "low_rank", "low_rank_drawn", "completion")
+NAMES = (
+    "pca", "pca_gaussian", "covariance", "covariance_complex", "low_rank", "low_rank_drawn", "completion",
+    "completion_features", "completion_features_text",
+)  # fmt: skip
+
+
+def filled(data):
+    """Members of a file that are arrays of numbers with something in them."""
+    return [name for name, member in take_apart(data)[1].items() if from_member(member).size]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_none(path, honest, name, value):
-    for member in take_apart(honest[name])[1]:
+    for member in filled(honest[name]):
         if member != "items_.npy":
-            refuse(path, honest[name], _spoil(member, value), "has numbers that are not finite")
+            refuse(path, honest[name], _spoil(member, value), "not (all )?finite")
 
 
 def _spoil(member, value):
@@ -102,21 +110,20 @@ def test_wrong_shapes(path, honest, name, way):
         "column": lambda a: a[..., None],
         "empty": lambda a: a[:0],
     }
-    for member, data in take_apart(honest[name])[1].items():
-        value = ways[way](from_member(data))
-        refuse(path, honest[name], in_array(member.removesuffix(".npy"), value), "has the shape .* instead of")
+    members = take_apart(honest[name])[1]
+    for member in filled(honest[name]):
+        value = ways[way](from_member(members[member]))
+        refuse(path, honest[name], in_array(member.removesuffix(".npy"), value), "ha(s|ve) the shape")
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i8", "<c16", "<U8", "|b1", "|O"])
 def test_wrong_types(path, honest, dtype):
-    for member, data in take_apart(honest["pca"])[1].items():
-        value = from_member(data).astype(dtype)
-        refuse(
-            path,
-            honest["pca"],
-            in_array(member.removesuffix(".npy"), value),
-            r"damaged: an array|is no array of float64",
-        )
+    for name in ("pca", "completion_features"):
+        for member, data in take_apart(honest[name])[1].items():
+            if member != "items_.npy":
+                value = from_member(data).astype(dtype)
+                message = r"damaged: an array|(is|are) no array of float64"
+                refuse(path, honest[name], in_array(member.removesuffix(".npy"), value), message)
 
 
 @pytest.mark.parametrize("shape", ["(30000000,)", "(100000, 100000)", f"({2**62}, 4)", "(-1,)", "(" * 5000])
@@ -137,7 +144,8 @@ def test_limits_of_numbers(path, honest):
         refuse(path, data, in_header("attributes", name, value=value), f"{name} (has|is)")
     refuse(path, data, in_header("attributes", "n_factors_", value=3), "n_factors_ is not the number of factors")
     refuse(path, data, in_array("item_counts_", np.zeros(12)), "item_counts_ has numbers that are not above 0")
-    refuse(path, data, in_array("item_features_", np.zeros((12, 17))), "item_features_ has the shape")
+    refuse(path, data, in_array("item_features_", np.zeros((12, 65))), "item_features_ has the shape")
+    refuse(path, data, in_array("item_features_", np.zeros((12, 17))), r"feature_map_ has the shape .* of \(1, 21\)")
     for value in (0, -1, 1.0, None, "4", True):
         refuse(path, honest["pca"], in_header("attributes", "n_", value=value), "n_ (has|is)|has the shape")
         refuse(path, honest["pca"], in_header("attributes", "n_features_in_", value=value), "n_features_in_")
@@ -162,6 +170,156 @@ def test_ids_that_are_not_those_of_the_catalogue(path, honest):
 @pytest.mark.parametrize("names", [list("abc"), list("abca"), ["a", "b", "c", 1], "abcd", [], None, [["a"]] * 4])
 def test_names_of_columns_that_are_none(path, honest, names):
     refuse(path, honest["pca"], in_header("attributes", "feature_names_in_", value=names), "feature_names_in_ (has|is)")
+
+
+# Attacks: public facts about items
+
+COLUMN_TEXTS = [
+    '["genre","word","Comedy"]', '["genre","word","Drama"]', '["genre","word","Horror"]', '["year","number",""]',
+    '["year","square",""]',
+]  # fmt: skip
+ORDER, PARTS = "in an order that no fit gives", "does not have three parts"
+WRITTEN = "is one that no fit writes"
+
+
+def replaced(place, text):
+    return [*COLUMN_TEXTS[:place], text, *COLUMN_TEXTS[place + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (COLUMN_TEXTS[::-1], ORDER),
+        ([COLUMN_TEXTS[1], COLUMN_TEXTS[0], *COLUMN_TEXTS[2:]], ORDER),
+        ([*COLUMN_TEXTS[:3], COLUMN_TEXTS[4], COLUMN_TEXTS[3]], ORDER),
+        ([*COLUMN_TEXTS[3:], *COLUMN_TEXTS[:3]], "words with values outside"),  # a table could; these values say not
+        (replaced(3, '["year","word","1990"]'), ORDER),
+        (replaced(4, '["years","square",""]'), ORDER),
+        (replaced(4, '["genre","number",""]'), ORDER),
+        (replaced(0, '["genre","word","Comedy|Farce"]'), WRITTEN),
+        (replaced(0, '["genre", "word", "Comedy"]'), PARTS),
+        (replaced(0, '["genre","word",""]'), WRITTEN),
+        (replaced(0, '["item","word","Comedy"]'), WRITTEN),
+        (replaced(0, '["genre","cube",""]'), WRITTEN),
+        (replaced(0, "Comedy"), PARTS),
+        (replaced(0, ""), PARTS),
+        (replaced(0, "[" * 5000), PARTS),
+        (replaced(0, "9" * 5000), PARTS),
+        (replaced(0, '["genre","word",1]'), PARTS),
+        (replaced(0, COLUMN_TEXTS[1]), "repeated ids|order that no fit gives"),
+        (COLUMN_TEXTS[:4], "have the shape"),
+        ([*COLUMN_TEXTS, '["z","number",""]'], "have the shape"),
+        ([], "have different sizes"),
+        (["x"] * 4097, "feature_columns_ has the shape"),
+        ([1, 2, 3, 4, 5], PARTS),
+        ([None] * 5, PARTS),
+        ([COLUMN_TEXTS], "are no list of texts"),
+        ("genre", "does not fit this version of PrivateCompletion"),
+        (7, "feature_columns_ has the shape"),
+        (None, "feature_columns_ has the shape"),
+        ({"a": 1}, "does not fit this version of PrivateCompletion"),
+    ],
+    ids=lambda value: "",
+)
+def test_texts_about_facts_that_no_fit_writes(path, honest, texts, message):
+    assert take_apart(honest["completion_features"])[0]["content"]["attributes"]["feature_columns_"] == COLUMN_TEXTS
+    refuse(path, honest["completion_features"], in_header("attributes", "feature_columns_", value=texts), message)
+
+
+def in_place(name, place, number):
+    """A change of one number of an array."""
+
+    def change(header, members):
+        array = from_member(members[f"{name}.npy"])
+        array[place] = number
+        members[f"{name}.npy"] = to_member(array)
+
+    return change
+
+
+@pytest.mark.parametrize("name", ["completion_features", "completion_features_text"])
+def test_numbers_about_facts_that_no_fit_writes(path, honest, name):
+    data = honest[name]
+    for number in (1.5, -0.5, 1e90):
+        refuse(path, data, in_place("feature_values_", (0, 0), number), r"words with values outside of \[0, 1\]")
+    for number in (1e101, -1e101, 1.7e308):
+        refuse(path, data, in_place("feature_values_", (0, 3), number), "not all finite and of size <= 1e")
+        refuse(path, data, in_place("feature_typical_", 3, number), "not all finite and of size <= 1e")
+    refuse(path, data, in_place("feature_typical_", 3, 1e90), "typical values .* are outside of their values")
+    refuse(path, data, in_place("feature_typical_", 0, -0.1), "typical values .* are outside of their values")
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (1, 9), (6, 1), (9, 6), (7, 9), (6, 10), (4098, 9), (6, 67)])
+def test_a_map_of_other_facts(path, honest, shape):
+    change = in_array("feature_map_", np.ones(shape))
+    refuse(path, honest["completion_features"], change, "feature_map_ has the shape")
+    if shape != (0, 0):  # which says that nothing is known about new items
+        refuse(path, honest["completion"], change, "feature_map_ has the shape")
+
+
+def test_facts_that_are_partly_there(path, honest):
+    names = ("feature_columns_", "feature_values_", "feature_typical_", "feature_map_")
+    for name in names:
+        for model in ("completion", "completion_features"):
+            refuse(path, honest[model], _drop(name), "does not fit this version of PrivateCompletion")
+    # All of them gone, a file is one of an older version; and no other model has them.
+    path.write_bytes(honest["completion_features"])
+    forge(path, together(*map(_drop, names)))
+    assert hushrank.load(path).item_features is None
+    change = in_array("feature_map_", np.ones((1, 4)))
+    refuse(path, honest["pca"], change, "does not have the attributes of a PrivatePCA")
+
+
+def _drop(name):
+    def change(header, members):
+        header["content"]["attributes"].pop(name, None)
+        members.pop(f"{name}.npy", None)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([4, 99], "new_items of PrivateCompletion must be ids of the catalogue"),
+        ([4, 4], "new_items of PrivateCompletion must be different ids"),
+        (["4"], "new_items of PrivateCompletion must be int ids"),
+        (list(range(12)), "new_items of PrivateCompletion must be fewer than all items"),
+        ([4.0], "new_items of PrivateCompletion must be"),
+        ([None], "new_items of PrivateCompletion must be"),
+        ([[4]], "new_items of PrivateCompletion must be"),
+        (4, "new_items of PrivateCompletion must be"),
+        ("4", "new_items of PrivateCompletion must be"),
+        ({"4": 1}, "new_items of PrivateCompletion must be"),
+    ],
+    ids=lambda value: "",
+)
+def test_new_items_that_were_never_listed(path, honest, value, message):
+    refuse(path, honest["completion_features"], in_header("parameters", "new_items", value=value), message)
+
+
+def test_facts_are_no_parameter_of_a_file(path, honest):
+    for model in ("completion", "completion_features"):
+        for value in ([[1.0]], [], {}, "x", 1):
+            change = in_header("parameters", "item_features", value=value)
+            refuse(path, honest[model], change, "its item features are a parameter, where no file has them")
+
+        def smuggle(header, members):
+            members["parameters.item_features.npy"] = to_member(np.ones((12, 2)))
+
+        refuse(path, honest[model], smuggle, "its item features are a parameter, where no file has them")
+
+
+@pytest.mark.parametrize(("name", "value"), [("item_features", None), ("offsets", False)])
+def test_facts_without_a_place_for_them(path, honest, name, value):
+    """Null is what a file without the parameter means; without offsets there are no facts."""
+    if name == "item_features":
+        path.write_bytes(honest["completion_features"])
+        forge(path, in_header("parameters", name, value=value))
+        assert hushrank.load(path).feature_names_ == ["Comedy", "Drama", "Horror", "year", "year squared"]
+    else:
+        change = in_header("parameters", name, value=value)
+        refuse(path, honest["completion_features"], change, "item_features of PrivateCompletion must be None without")
 
 
 # Attacks: parameters

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 import hushrank
 from forgery_support import RATINGS, from_member, honest_files, peak_of_loading, put_together, take_apart, to_member
 from hushrank.base import NEVER_SAVED
+from hushrank.data.ratings.item_features import ItemFeatures
 from hushrank.estimators.completion.methods import Spectral
 from hushrank.exceptions import ModelFileError
 from mutation_support import KINDS, mutate
@@ -56,7 +57,13 @@ def learned(model):
 
 def parameters(model):
     values = model.get_params(deep=False).items()
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values}
+    return {name: comparable(value) for name, value in values}
+
+
+def comparable(value):
+    if isinstance(value, ItemFeatures):
+        return value.columns, value.values.tolist(), value.typical.tolist()
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def describe(model):
@@ -72,8 +79,12 @@ def ask(model):
             if len(model.items_) < 12 or isinstance(own, dict):
                 own = {model.items_[-1]: 1.0, model.items_[0]: 0.0}
             assert model.predict(own).shape[-1] == len(model.items_)
-            model.recommend(own, 3)
+            top = model.recommend(own, 3, explain=True)
+            assert len(top.reasons) == len(top.items) and len(model.feature_names_) == len(set(model.feature_names_))
             model.similar_items(model.items_[0], 2)
+            if hasattr(model, "feature_map_") and model.feature_map_.size:
+                new = "new" if model.items_.dtype == object else 10**6
+                assert model.add_items(new).predict({new: 1.0}).shape == (len(model.items_) + 1,)
         elif isinstance(model, hushrank.PrivatePCA):
             rows = np.ones((2, model.n_features_in_))
             assert model.inverse_transform(model.transform(rows)).shape == rows.shape
@@ -148,7 +159,8 @@ def bombs(files):
         content = {**header["content"], "attributes": {**header["content"]["attributes"], "items_": value}}
         yield f"header of {name}", put_together({**first, "content": content}, members)
     n = 40_000
-    arrays = {name: np.ones((n, *from_member(data).shape[1:])) for name, data in members.items()}
+    arrays = {name: from_member(data) for name, data in members.items()}
+    arrays = {name: np.ones((n, *array.shape[1:])) if len(array) == 12 else array for name, array in arrays.items()}
     ids = b"".join(b"%05d" % i for i in range(n))
     keys = ("items_", "parameters.items")
     for name, text, step in (("ids", ids, 5), ("repeated ids", b"ab" * n, 2), ("empty ids", b"", 0)):
@@ -176,3 +188,34 @@ def test_files_that_are_made_to_take_memory_take_no_more_than_honest_ones(honest
         tracemalloc.stop()
     assert max(ratios.values()) <= 3, ratios
     assert max(ratios.values()) > 0.5  # or this tests nothing
+
+
+LONG = 1_500_000
+TEXTS_OF_FACTS = {
+    "lists": ["[" + "[]," * (LONG // 3) + "[]]"],
+    "lists between texts": ['["a",' + "[]," * (LONG // 3) + '"b"]'],
+    "strings": ['["' + '","' * (LONG // 3) + '"]'],
+    "numbers": ["[" + "1e9," * (LONG // 4) + "1]"],
+    "a word": [f'["genre","word","{"x" * LONG}"]'],
+    "depth": ["[" * LONG],
+    "columns": [f'["{j}","number",""]' for j in range(60_000)],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS_OF_FACTS)
+def test_texts_about_facts_take_no_more_memory_than_honest_files(name, honest, largest, tmp_path):
+    """They are JSON, and a file may hold long ones or many."""
+    header, members = take_apart(honest["completion_features"])
+    del header["content"]["attributes"]["feature_columns_"]
+    texts = TEXTS_OF_FACTS[name]
+    sizes = (("values", (12, 1)), ("typical", (1,)), ("map", (2, 11))) if len(texts) == 1 else ()
+    members |= {f"feature_{part}_.npy": to_member(np.ones(shape)) for part, shape in sizes}
+    members["feature_columns_.text.npy"] = to_member(np.frombuffer("".join(texts).encode(), np.uint8))
+    members["feature_columns_.ends.npy"] = to_member(np.cumsum([len(text) for text in texts]))
+    (tmp_path / "model").write_bytes(put_together(header, members))
+    assert os.path.getsize(tmp_path / "model") < 1.5 * os.path.getsize(largest[0])
+    tracemalloc.start()
+    peak, model = peak_of_loading(tmp_path / "model")
+    tracemalloc.stop()
+    assert (model is not None) == (name == "a word")
+    assert peak <= 3 * largest[1]

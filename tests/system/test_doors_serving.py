@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
 
+from feature_support import KINDS, facts, kinds, recommender, tastes
 from hushrank.cli.recommend import command
 from hushrank.data.ratings import grouping, out_of_core, rating_matrices
 from hushrank.estimators.completion import queries
@@ -174,6 +175,89 @@ def test_the_command_line_names_whom_an_answer_is_for(model, entries, tmp_path):
     assert [answer["user"] for answer in answers] == [f'u{user}, "the\n{user}th"' for user in order]
     for answer, user in zip(answers, order, strict=True):
         assert answer["items"] == model.recommend(own_of(entries, user), 5).items.tolist()
+
+
+# Reasons
+
+
+N_FANS, N_FILMS = 61, 24
+
+
+@pytest.fixture(scope="module")
+def told():
+    return recommender(items=N_FILMS, item_features=facts()).fit(tastes())
+
+
+@pytest.fixture(scope="module")
+def fans():
+    """Users, items and ratings of people who like one kind each; some say nothing, and one has seen nearly all."""
+    rng = np.random.default_rng(4)
+    rated = rng.uniform(size=(N_FANS, N_FILMS)) < 0.4
+    rated[[0, 9, N_FANS - 1]], rated[17] = False, np.arange(N_FILMS) > 1
+    users, items = np.nonzero(rated)
+    order = rng.permutation(len(users))
+    users, items = users[order], items[order]
+    return users, items, np.where(kinds()[items] == users % 4, 5.0, 2.0)
+
+
+@pytest.fixture(scope="module")
+def told_alone(told, fans):
+    """What each user alone is told, as pairs of an item and the reasons for it."""
+    found = []
+    for user in range(N_FANS):
+        top = told.recommend(own_of(fans, user), 5, explain=True)
+        found.append(list(zip(top.items.tolist(), top.reasons, strict=True)))
+    return found
+
+
+def pairs_of(top):
+    """The same for several users: what was seen is left out."""
+    for items, scores, reasons in zip(top.items, top.scores, top.reasons, strict=True):
+        assert len(items) == len(reasons)
+        yield [pair for pair, score in zip(zip(items.tolist(), reasons, strict=True), scores, strict=True)
+               if score > -np.inf]  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 30, 60, 61, 62, 256])
+@pytest.mark.parametrize("form", ["csr", "coo", "dense", "table", "table of names"])
+def test_reasons_return_to_whom_they_belong(told, fans, told_alone, form, at_once, monkeypatch):
+    monkeypatch.setattr(queries, "_USERS_AT_ONCE", at_once)
+    users, items, ratings = fans
+    asked, order = sp.coo_array((ratings, (users, items)), (N_FANS, N_FILMS)), list(range(N_FANS))
+    if form == "csr":
+        asked = asked.tocsr()
+    elif form == "dense":
+        asked = np.where(asked.toarray() == 0, np.nan, asked.toarray())
+    elif form.startswith("table"):
+        ids = [f"u{user}" for user in users] if form.endswith("names") else users
+        asked, order = pa.table({"user": ids, "item": items, "rating": ratings}), list(dict.fromkeys(users.tolist()))
+    top = told.recommend(asked, 5, explain=True)
+    assert list(pairs_of(top)) == [told_alone[user] for user in order]
+    assert top.users.tolist() == ([f"u{user}" for user in order] if form.endswith("names") else order)
+
+
+def test_people_are_told_different_reasons(told_alone):
+    """Or the test above would not notice that they were mixed up."""
+    assert told_alone[0] and all(why == () for _, why in told_alone[0]) and len(told_alone[17]) == 2
+    first = [pairs[0][1] for pairs in told_alone]
+    assert all({"Comedy", "Drama", "Horror", "Western"} >= {why[0] for why in first if why} for _ in first)
+    for user in (1, 2, 3, 4):
+        assert first[user][0] == KINDS[user % 4]
+
+
+def test_reasons_of_grown_and_loaded_models_belong_too(told, fans, told_alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(queries, "_USERS_AT_ONCE", 4)
+    grown = told.add_items([90, 91], pa.table({"item": [91, 90], "genre": ["Drama", "Horror"], "year": [1960, 1990]}))
+    grown.save(tmp_path / "model")
+    users, items, ratings = fans
+    asked = pa.table({"user": users, "item": items, "rating": ratings})
+    top = PrivateCompletion.load(tmp_path / "model").recommend(asked, N_FILMS + 2, explain=True)
+    for user, pairs in zip(top.users, pairs_of(top), strict=True):
+        alone = grown.recommend(own_of(fans, user), N_FILMS + 2, explain=True)
+        assert pairs == list(zip(alone.items.tolist(), alone.reasons, strict=True))
+        why = dict(pairs)
+        assert set(told_alone[user]) <= {(item, why[item]) for item in why}
+        assert not {"Drama", "Comedy", "Western"} & set(why[90]) and not {"Horror", "Comedy"} & set(why[91])
 
 
 def test_items_keep_their_owners_too(entries):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from feature_support import N_ITEMS, choices, facts, recommender, tastes
 from fork_support import fork, in_child, outcome_of, start_child
 from hushrank import LocalEngine, PrivateCompletion, PrivatePCA
 from hushrank.estimators.second_moment.sums import sum_rows
@@ -110,6 +111,32 @@ def test_an_adaptive_fit_that_forks_pays_once_and_gives_one_model(tmp_path, at):
     outcome = parting.run(lambda: model.fit(pd.DataFrame(ratings)).privacy_.epsilon)
     assert outcome.partition(":")[0] in ("KeystreamMisuse", "StateMisuse") and "before a fork" in outcome
     assert model.privacy_.epsilon <= 1.0 and account.last().number == 1
+
+
+@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize("feedback", ["explicit", "implicit"])
+def test_a_fit_with_public_facts_that_forks_pays_once_and_gives_one_model(tmp_path, at, feedback):
+    account = Ledger(tmp_path / "budget.db").create("tastes", epsilon=50, delta=1e-5, unit="user")
+    parting = Fork()
+    terms = {"items": N_ITEMS, "item_features": facts(), "new_items": [3], "feedback": feedback, "random_state": None}
+    model = recommender(**terms, ledger=account, engine=ForkingEngine(parting, at))
+    data = choices() if feedback == "implicit" else tastes()
+    outcome = parting.run(lambda: model.fit(data).privacy_.epsilon)
+    assert outcome.partition(":")[0] in ("KeystreamMisuse", "StateMisuse") and "before a fork" in outcome
+    assert account.last().number == 1 and model.feature_values_.shape == (N_ITEMS, 6)
+
+
+def test_what_was_read_for_a_fit_that_was_refused_reaches_no_other(tmp_path):
+    """It stays with the object until its next fit, not with copies, and is read anew by every fit."""
+    account = Ledger(tmp_path / "budget.db").create("tastes", epsilon=1, delta=1e-5, unit="user")
+    model = recommender(items=N_ITEMS, item_features=facts(), random_state=None, ledger=account)
+    with pytest.raises(BudgetExceeded):
+        model.fit(tastes())
+    for duplicate in (copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it.set_params(ledger=None)))):
+        assert "_made_public" not in vars(duplicate(model))
+    model.set_params(ledger=None, item_features=np.eye(N_ITEMS)[:, :2])
+    assert in_child(lambda: model.fit(tastes()).feature_names_) == "returned ['0', '1']"
+    assert model.fit(tastes()).feature_names_ == ["0", "1"] and "_made_public" not in vars(model)
 
 
 @pytest.mark.parametrize("seed", [None, 7])

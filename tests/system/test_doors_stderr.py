@@ -31,6 +31,8 @@ RATING_COMMANDS = {
     "implicit": "complete ratings.csv --feedback implicit",
     "als": "complete ratings.csv --method als",
     "factored gradient": "complete ratings.csv --method factored_gradient",
+    "features": "complete ratings.csv --item-features facts.csv --new-items new.csv",
+    "features, implicit": "complete ratings.csv --item-features facts.csv --feedback implicit",
 }
 COMMANDS = {name: f"{line} --row-norm {ROW_NORM}" for name, line in ROW_COMMANDS.items()} | {
     name: f"{line} --items {N_ITEMS} --rating-range 1 5 --rank 2 --delta 1e-6" for name, line in RATING_COMMANDS.items()
@@ -55,6 +57,9 @@ def folder(tmp_path_factory):
     ratings[broken], ratings[clipped] = "nan", 99
     lines = (f"{user},{item},{rating}" for user, item, rating in zip(users, items, ratings, strict=True))
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *lines, ""]))
+    facts = (f"{item},{'Drama|Comedy' if item % 3 else 'Horror'},{1900 + 7 * item % 60}" for item in range(N_ITEMS))
+    (folder / "facts.csv").write_text("\n".join(["item,genre,year", *facts, ""]))
+    (folder / "new.csv").write_text("item\n3\n")
     return folder
 
 
@@ -73,7 +78,8 @@ def secrets_in(text):
 
 # Every line of PYTHON is a fit; all of them in one process, because importing takes longer than fitting.
 PYTHON = f"""
-import hushrank as hr
+import hushrank as hr, pandas as pd
+facts = pd.read_csv("facts.csv")
 for neighbors in {RELATIONS}:
     common = dict(epsilon=1.0, neighbors=neighbors)
     rows = dict(common, row_norm={ROW_NORM})
@@ -92,6 +98,8 @@ for neighbors in {RELATIONS}:
         hr.PrivateCompletion(2, **ratings, feedback="implicit"),
         hr.PrivateCompletion(2, **ratings, method="als"),
         hr.PrivateCompletion(2, **ratings, method="factored_gradient"),
+        hr.PrivateCompletion(2, **ratings, item_features=facts, new_items=[3]),
+        hr.PrivateCompletion(2, **ratings, item_features=facts, feedback="implicit"),
     ):
         model.fit("ratings.csv")
 """
@@ -138,6 +146,17 @@ def test_the_command_itself_prints_nothing_private(folder):
         words = f"{COMMANDS[name]} --epsilon 1 --neighbors add_remove --out model".split()
         out, err = in_a_process(folder, "-m", "hushrank", *words)
         assert err == "" and "guarantee: " in out and secrets_in(out) == set()
+
+
+def test_recommending_prints_nothing_about_people_on_stderr(folder):
+    """Answers go to stdout, for those they belong to; stderr goes into logs."""
+    lines = [
+        f"{COMMANDS['features']} --epsilon 50 --out facts.hush",
+        "recommend facts.hush --ratings ratings.csv --n 2 --explain --json",
+    ]
+    (_, nothing), (out, said) = in_one_process(folder, lines)
+    assert nothing == "" and len(json.loads(out)["recommendations"]) == N_USERS
+    assert said in ("", "hushrank: no reasons: this model has no item features that tell about people's tastes.\n")
 
 
 def test_those_who_ask_are_told(folder):

@@ -94,7 +94,8 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
     learned = {name: _to_objects(value) for name, value in learned.items()}
     loaded = {name: value.tolist() if isinstance(value, Texts) else value for name, value in parameters.items()}
     loaded |= {name: learned[kept].tolist() for name, kept in repeated.items()}  # arrays by now
-    model = cls(**{name: table[name].from_json(value) for name, value in loaded.items()})
+    told = cls._told_parameters(learned)
+    model = cls(**{name: table[name].from_json(value) for name, value in loaded.items()} | told)
     _check_model(model, learned)
     model._keep(learned)
     return model

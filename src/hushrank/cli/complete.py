@@ -20,7 +20,8 @@ def command(model: Any) -> Iterator[Any]:
     order. What is published, item means and item factors, hardly changes if all ratings of one user are replaced.
     Factors of users are not part of it: each is computed from the user's own ratings, by the user, see hushrank
     recommend. Which items exist is public and given by --items, because it must not be read off the data. Ratings
-    outside --rating-range are clipped; ratings of unknown items are ignored.
+    outside --rating-range are clipped; ratings of unknown items are ignored. What is public about the items, such as
+    categories, is given by --item-features and costs no budget.
 
     \b
     Examples:
@@ -28,13 +29,22 @@ def command(model: Any) -> Iterator[Any]:
                --out model.hush
       hushrank complete ratings/ --items catalogue.csv --rating-range 1 5 --rank 8 --epsilon 1 --delta 1e-6 \\
                --ledger budget.db --dataset ratings-2026 --out model.hush
+      hushrank complete ratings.csv --items items.csv --item-features items.csv --rating-range 1 5 --rank 8 \\
+               --epsilon 1 --delta 1e-6 --out model.hush
       hushrank complete views.csv --items catalogue.csv --feedback implicit --rank 16 --epsilon 5 --delta 1e-6 --json
     """
     n_items, rank = model.item_factors_.shape
     yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors were kept"
+    if model.item_features is not None:
+        yield _about_features(model)
     tops = list(_tops(model))
     if tops:
         yield _to_table(model.items_, tops)
+
+
+def _about_features(model: Any) -> str:
+    found = "users have own slopes on them" if model.n_slopes_ else "found not to tell about users, who have no slopes"
+    return f"public item features in {len(model.feature_names_)} columns: {found}"
 
 
 Top = tuple[str, str, np.ndarray]

@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,15 @@ from rich.console import Console
 from rich.markup import escape
 
 from hushrank.archive.container import check_writable
-from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Decorator, options, parameter_options, split_names
+from hushrank.cli.options import (
+    COLUMNS_OPTION,
+    GIVEN_FILES,
+    JSON_OPTION,
+    Decorator,
+    options,
+    parameter_options,
+    split_names,
+)
 from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
@@ -152,7 +161,9 @@ def learn(
     `others` are the parameters of the estimator and the options of the data.
     """
     places = {"--out": out, "--report": report}
-    _check_output(places, as_json, [source, ledger_address, *(others[option] for option in data.beside)])
+    context = click.get_current_context(silent=True)
+    given = [] if context is None else context.meta.get(GIVEN_FILES, [])
+    _check_output(places, as_json, [source, ledger_address, *(others[option] for option in data.beside), *given])
     if (ledger_address is None) != (dataset is None):
         raise click.UsageError("--ledger and --dataset go together.")
     level = show_notes(quiet, verbose)
@@ -161,7 +172,11 @@ def learn(
     estimator = find(name)
     parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
     model = estimator(**parameters, **terms)
-    model.fit(data.read(model, source, **others))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(data.read(model, source, **others))
+    for warning in () if quiet else caught:
+        click.echo(f"hushrank: {warning.message}", err=True)
     if out is not None:
         model.save(out)
     return model

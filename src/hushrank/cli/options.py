@@ -12,16 +12,25 @@ import click
 import numpy as np
 
 from hushrank.base import PrivateRelease
-from hushrank.estimators.completion.parameters import CatalogueParam
+from hushrank.estimators.completion.parameters import CatalogueParam, FeaturesParam, NewItemsParam
 from hushrank.estimators.second_moment.parameters import BoundsParam
 from hushrank.parameters import PairParam, Param
 from hushrank.privacy.guarantee import Unit
 
+GIVEN_FILES = "hushrank.given_files"
+"""Where a context of click keeps the files that options were read from."""
 MOST_BOUNDS_BYTES = 2**26
 """Size of a file of limits of columns: a million columns need less."""
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
+
+
+def note_file(ctx: click.Context | None, path: str) -> Path:
+    """The path of an option, remembered so that no result overwrites it."""
+    if ctx is not None:
+        ctx.meta.setdefault(GIVEN_FILES, []).append(path)
+    return Path(path)
 
 
 def options(*decorators: Decorator) -> Decorator:
@@ -67,7 +76,35 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
             return int(value)
         from hushrank.cli.small_tables import read_catalogue  # needs Arrow, which a count does not
 
-        return read_catalogue(Path(value))
+        return read_catalogue(note_file(ctx, value))
+
+
+class ItemTable(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The path of a CSV or Parquet file with public facts about items."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The table in the file."""
+        if not isinstance(value, str):
+            return value
+        from hushrank.cli.small_tables import read_item_table  # needs Arrow, which --help does not
+
+        return read_item_table(note_file(ctx, value))
+
+
+class ItemIds(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The path of a CSV or Parquet file that lists public ids of items."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The ids in the file."""
+        if not isinstance(value, str):
+            return value
+        from hushrank.cli.small_tables import read_catalogue  # as above
+
+        return read_catalogue(note_file(ctx, value), "new items")
 
 
 class Bounds(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -121,6 +158,10 @@ def to_type(name: str, line: Param) -> Any:
     """How the words of the command line are read as a value of this line of a table."""
     if isinstance(line, CatalogueParam):
         return Items()
+    if isinstance(line, FeaturesParam):
+        return ItemTable()
+    if isinstance(line, NewItemsParam):
+        return ItemIds()
     if isinstance(line, PairParam):
         return int
     if isinstance(line, BoundsParam):

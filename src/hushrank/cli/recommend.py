@@ -25,8 +25,9 @@ from hushrank.cli.tables import printable
 )
 @click.option("--n", type=click.IntRange(min=1), default=10, show_default=True, help="Items for each person.")
 @click.option("--include-seen", is_flag=True, help="Also items that the person has rated.")
+@click.option("--explain", is_flag=True, help="Say what of an item this person likes, for a model with item features.")
 @JSON_OPTION
-def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: bool) -> None:
+def command(model: Path, ratings: Path, n: int, include_seen: bool, explain: bool, as_json: bool) -> None:
     """Recommend items with a private recommender, from a person's own ratings.
 
     MODEL is a file that hushrank complete wrote. Nothing is learned from the ratings and no budget is charged: they
@@ -34,8 +35,9 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
     ratings may be seen, best on a device of the person. A model of implicit feedback needs no column rating.
 
     \b
-    Example:
+    Examples:
       hushrank recommend model.hush --ratings mine.csv --n 5
+      hushrank recommend model.hush --ratings mine.csv --explain
     """
     from hushrank.cli.small_tables import read_own_ratings
     from hushrank.data.id_arrays import to_ids
@@ -45,10 +47,13 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
     item_type = to_ids(recommender.items_.tolist() if recommender.items_.dtype == object else recommender.items_).type
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        top = recommender.recommend(read_own_ratings(ratings, item_type), n, exclude_seen=not include_seen)
+        own = read_own_ratings(ratings, item_type)
+        top = recommender.recommend(own, n, exclude_seen=not include_seen, explain=explain)
     for warning in caught:
         click.echo(f"hushrank: {warning.message}", err=True)
     people = list(to_people(top))
+    if explain and not recommender.n_slopes_:
+        click.echo("hushrank: no reasons: this model has no item features that tell about people's tastes.", err=True)
     if as_json:
         click.echo(json.dumps({"recommendations": people}))
         return
@@ -59,10 +64,17 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, as_json: boo
 
 def to_people(top: Any) -> Iterator[dict[str, Any]]:
     """One dict a person, safe for JSON; where fewer items than asked for are left, the lists are shorter."""
-    users = [None] if top.items.ndim == 1 else top.users.tolist()
-    for user, items, scores in zip(users, np.atleast_2d(top.items), np.atleast_2d(top.scores), strict=True):
+    is_single = top.items.ndim == 1
+    users = [None] if is_single else top.users.tolist()
+    reasons = [None] * len(users) if top.reasons is None else [top.reasons] if is_single else top.reasons
+    for user, items, scores, why in zip(
+        users, np.atleast_2d(top.items), np.atleast_2d(top.scores), reasons, strict=True
+    ):
         is_left = scores > -np.inf
-        yield {"user": user, "items": items[is_left].tolist(), "scores": scores[is_left].tolist()}
+        person = {"user": user, "items": items[is_left].tolist(), "scores": scores[is_left].tolist()}
+        if why is not None:
+            person["reasons"] = [list(told) for told, left in zip(why, is_left, strict=True) if left]
+        yield person
 
 
 def to_table(person: dict[str, Any], score: str) -> Table:
@@ -72,6 +84,10 @@ def to_table(person: dict[str, Any], score: str) -> Table:
     table.add_column("", justify="right")
     table.add_column("item")
     table.add_column(score, justify="right")
+    reasons = person.get("reasons")
+    if reasons is not None:
+        table.add_column("because you like")
     for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
-        table.add_row(str(i + 1), printable(str(item)), f"{value:.3f}")
+        why = [] if reasons is None else [printable(" and ".join(reasons[i]))]
+        table.add_row(str(i + 1), printable(str(item)), f"{value:.3f}", *why)
     return table

@@ -1,4 +1,4 @@
-"""Small tables that commands read whole: public catalogues and limits, and people's own ratings.
+"""Small tables that commands read whole: public catalogues, facts about items and limits, and people's own ratings.
 
 They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
@@ -20,18 +20,37 @@ from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
 
 _OWN = ("user", "item", "rating")
+_SPELLED_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 
-def read_catalogue(path: Path) -> pa.Array:
+def read_catalogue(path: Path, owner: str = "catalogue") -> pa.Array:
     """Ids in the column item, or in the only column; those of a CSV file are int if all of them are written so."""
-    table = _read(path, "catalogue", lambda names: ["item"] if "item" in names else names)
+    table = _read(path, owner, lambda names: ["item"] if "item" in names else names)
     if len(table) != 1:
         got = f"{path.name}: columns {', '.join(table)}"
-        raise InvalidParameter("catalogue", "file", "a table with the column item, or with one column", got)
+        raise InvalidParameter(owner, "file", "a table with the column item, or with one column", got)
     [column] = table.values()
     if _is_csv(path):
         column = _to_ids(column.filter(pc.not_equal(column, b"")))  # an empty line is no item
     return Catalogue(column).ids
+
+
+def read_item_table(path: Path) -> pa.Table:
+    """Public facts about items: a table with their ids in the column item, and other columns.
+
+    Ids of a CSV file are those that `read_catalogue` would find there. Its other columns hold numbers where every text
+    is one, is empty or spells a missing value, else texts; an empty text is null.
+    """
+    owner = "item features"
+    columns = _read(path, owner, _choose_facts)
+    if "item" not in columns or len(columns) < 2:
+        got = f"{path.name}: columns {', '.join(columns)}"
+        raise InvalidParameter(owner, "file", "a table with the column item and other columns", got)
+    if _is_csv(path):
+        is_item = pc.not_equal(columns["item"], b"")
+        columns = {name: column.filter(is_item) for name, column in columns.items()}
+        columns = {name: (_to_ids if name == "item" else _to_facts)(column) for name, column in columns.items()}
+    return pa.table(columns)
 
 
 def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
@@ -105,6 +124,13 @@ def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> d
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
+def _choose_facts(names: list[str]) -> list[str]:
+    """All names; that two columns have one name is noticed here, where both are still there."""
+    if len(set(names)) < len(names):
+        raise InvalidParameter("item features", "file", "a table whose column names differ", f"{len(names)} columns")
+    return names
+
+
 def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
@@ -116,6 +142,15 @@ def _to_ids(texts: pa.Array) -> pa.Array:
         if integers.null_count == 0 and integers.cast(pa.string()).cast(pa.large_binary()).equals(texts):
             return integers
     return _to_texts(texts)
+
+
+def _to_facts(texts: pa.Array) -> pa.Array:
+    """Numbers, NaN where they are missing, or texts, null where they are empty."""
+    numbers = to_numbers(texts)
+    is_missing = np.asarray(pc.is_in(texts, pa.array(_SPELLED_MISSING, pa.large_string()).view(texts.type)))
+    if (is_missing | ~np.isnan(numbers)).all():
+        return pa.array(numbers)
+    return _to_texts(pc.if_else(pc.equal(texts, b""), pa.scalar(None, texts.type), texts))
 
 
 def _to_texts(texts: pa.Array) -> pa.Array:

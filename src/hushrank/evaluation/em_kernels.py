@@ -84,13 +84,13 @@ def add_users(
     """
     k, width, targets = len(second), right.shape[1], 0.0
     A, L, P = np.empty((k, k)), np.empty((k, k)), np.zeros((k, k))
-    z, column, x, cross = np.empty(k), np.empty(k), np.ones(width), np.zeros(width)
+    z, x, cross = np.empty(k), np.ones(width), np.zeros(width)
     moments = np.empty((width, width))
     for i in range(len(indptr) - 1):
         own, y = items[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
         if len(own) == 0 or not solve_user(own, y, columns, A, L, z):
             continue
-        invert_factorized(L, column, P)
+        invert_factorized(L, 0, P)
         P *= columns.noise
         for a in range(k):
             second[a] += z[a] * z[a] + P[a, a]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK_USERS = 4096
+_GENRES = ("Comedy", "Drama", "Horror", "Western", "Romance", "Crime", "War", "Musical")
 
 
 def load_digits() -> NDArray[np.float64]:
@@ -36,11 +37,14 @@ class SyntheticRatings:
         Ids, counted from 0.
     ratings : ndarray of shape (n_ratings,)
         Whole numbers between 1 and 5.
+    item_tastes : ndarray of shape (n_items, rank)
+        How much an item is to each taste.
     """
 
     users: NDArray[np.int64]
     items: NDArray[np.int64]
     ratings: NDArray[np.float64]
+    item_tastes: NDArray[np.float64]
 
     def table(self) -> Any:
         """The ratings as an Arrow table with the columns user, item and rating."""
@@ -48,11 +52,24 @@ class SyntheticRatings:
 
         return pa.table({"user": self.users, "item": self.items, "rating": self.ratings})
 
+    def item_table(self) -> Any:
+        """Public facts about the items as an Arrow table with the columns item and genres, words joined by "|".
+
+        An item has the words of the tastes that it is much to: they tell about tastes, and not all of it.
+        """
+        import pyarrow as pa
+
+        words = [_GENRES[k] if k < len(_GENRES) else f"Genre {k + 1}" for k in range(self.item_tastes.shape[1])]
+        typical = np.sqrt((self.item_tastes**2).mean())
+        genres = ["|".join(np.array(words)[own > 0.5 * typical]) or None for own in self.item_tastes]
+        return pa.table({"item": np.arange(len(genres)), "genres": genres})
+
     def split(self, share: float, *, seed: int) -> tuple["SyntheticRatings", "SyntheticRatings"]:
         """Two parts at random, the second with about `share` of the ratings."""
         held_out = np.random.default_rng(seed).random(len(self.users)) < share
         parts = (
-            SyntheticRatings(self.users[rows], self.items[rows], self.ratings[rows]) for rows in (~held_out, held_out)
+            SyntheticRatings(self.users[rows], self.items[rows], self.ratings[rows], self.item_tastes)
+            for rows in (~held_out, held_out)
         )
         first, second = parts
         return first, second
@@ -90,8 +107,8 @@ def synthetic_ratings(
         items.append(own)
         ratings.append(np.clip(np.rint(raw), 1.0, 5.0))
     shuffled = rng.permutation(sum(map(len, users)))
-    joined = (np.concatenate(part)[shuffled] for part in (users, items, ratings))
-    return SyntheticRatings(*joined)
+    all_users, all_items, all_ratings = (np.concatenate(part)[shuffled] for part in (users, items, ratings))
+    return SyntheticRatings(all_users, all_items, all_ratings, item_tastes)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,20 @@ MODES = [
     {"method": "als", "feedback": "implicit"},
     {"method": "factored_gradient", "offsets": False},
 ]
+# Facts about items: few columns, which have squares, and so many that users are asked which of them tell anything.
+FEW = np.random.default_rng(5).integers(0, 9, (N_ITEMS, 3)).astype(float)
+MANY = np.random.default_rng(6).standard_normal((N_ITEMS, 40))
+FEATURE_MODES = {
+    "features": {"item_features": FEW},
+    "many features": {"item_features": MANY},
+    "features, new items": {"item_features": FEW, "new_items": [3, 11]},
+    "new items": {"new_items": [3, 11]},
+    "features, als": {"item_features": FEW, "method": "als"},
+    "features, factored gradient": {"item_features": FEW, "method": "factored_gradient"},
+    "features, implicit": {"item_features": FEW, "new_items": [3], "feedback": "implicit"},
+    "many features, implicit": {"item_features": MANY, "feedback": "implicit"},
+    "features, implicit als": {"item_features": FEW, "feedback": "implicit", "method": "als"},
+}
 
 
 def completion(rank=2, **terms):
@@ -46,6 +60,9 @@ def completion(rank=2, **terms):
 
 def mode_name(terms):
     return "-".join(map(str, terms.values())) or "default"
+
+
+ALL_MODES = {mode_name(terms): terms for terms in MODES} | FEATURE_MODES
 
 
 # 1. Sensitivity: with the same released values, neighbors give the same model bit for bit
@@ -58,11 +75,11 @@ def assert_equal_models(one, other):
         assert np.array_equal(value, yours[name]), name
 
 
-@pytest.mark.parametrize("terms", MODES, ids=mode_name)
+@pytest.mark.parametrize("mode", ALL_MODES)
 @pytest.mark.parametrize("neighbors", RELATIONS)
-def test_nothing_but_the_releases_reaches_the_model(monkeypatch, neighbors, terms):
+def test_nothing_but_the_releases_reaches_the_model(monkeypatch, neighbors, mode):
     replay, people = Replay(monkeypatch), make_people(40, N_ITEMS, seed=4, n_ratings=8.0)
-    terms = {"rating_range": (-1, 1), "neighbors": neighbors, "random_state": 1, **terms}
+    terms = {"rating_range": (-1, 1), "neighbors": neighbors, "random_state": 1, **ALL_MODES[mode]}
     model, other = completion(**terms), completion(**terms)
     recorded = replay.fit(model, to_matrix(people, N_ITEMS))
     adverse = adverse_people(N_ITEMS)
@@ -102,10 +119,13 @@ def ratings():
     return found, X
 
 
-@pytest.mark.parametrize("terms", MODES, ids=mode_name)
-def test_every_source_order_block_and_thread_gives_the_same_bits(ratings, terms, tmp_path):
+SOURCE_MODES = [*map(mode_name, MODES), "many features", "features, new items", "features, implicit"]
+
+
+@pytest.mark.parametrize("mode", SOURCE_MODES)
+def test_every_source_order_block_and_thread_gives_the_same_bits(ratings, mode, tmp_path):
     found, X = ratings
-    terms = {"random_state": 3, "items": N_ITEMS, **terms}
+    terms = {"random_state": 3, "items": N_ITEMS, **ALL_MODES[mode]}
     expected = completion(**terms, engine=LocalEngine(threads=1)).fit(X)
     table = found.table()
     pq.write_table(table, tmp_path / "ratings.parquet")
@@ -149,10 +169,12 @@ def test_the_guarantee_is_about_users_and_exact(ratings):
 # 5. What a saved model holds
 
 
-@pytest.mark.parametrize("terms", MODES, ids=mode_name)
+@pytest.mark.parametrize("mode", ALL_MODES)
 @pytest.mark.parametrize("neighbors", RELATIONS)
-def test_a_saved_model_holds_no_user_and_no_rating(terms, neighbors, tmp_path):
-    n_users, items = 97, [f"catalogue-{j}" for j in range(N_ITEMS)]
+def test_a_saved_model_holds_no_user_and_no_rating(mode, neighbors, tmp_path):
+    n_users, items, terms = 97, [f"catalogue-{j}" for j in range(N_ITEMS)], dict(ALL_MODES[mode])
+    if "new_items" in terms:
+        terms["new_items"] = [items[j] for j in terms["new_items"]]
     found = synthetic_ratings(n_users, N_ITEMS, seed=2, ratings_per_user=8, rank=2)
     secret = [f"zaphod-{user}-beeblebrox" for user in found.users]
     table = pa.table({"user": secret, "item": [items[j] for j in found.items], "rating": found.ratings})
@@ -168,17 +190,29 @@ def test_a_saved_model_holds_no_user_and_no_rating(terms, neighbors, tmp_path):
     assert all(name.encode() in content for name in items)
     # Everything that depends on the data is about items, and of the sizes that the catalogue and the rank allow.
     sizes = {name: array.shape for name, array in arrays.items()}
-    assert sizes.pop("item_features_") in ((N_ITEMS, 0), (N_ITEMS, 3))
+    n_slopes = 32 if "many" in mode else 6 if "features" in mode else 0
+    n_columns, own = len(model.feature_names_), 0 if model.feedback == "implicit" or not model.offsets else 3
+    assert n_columns == (40 if "many" in mode else n_slopes)
+    n_users_columns = model.item_features_.shape[1]
+    assert sizes.pop("item_features_") == (N_ITEMS, n_users_columns) and own <= n_users_columns <= own + n_slopes
+    has_map = model.offsets or model.feedback == "implicit"
+    assert sizes.pop("feature_map_") == ((1 + n_columns, 1 + n_users_columns + model.rank) if has_map else (0, 0))
+    assert (sizes.pop("feature_values_"), sizes.pop("feature_typical_")) == ((N_ITEMS, n_columns), (n_columns,))
     vectors = ("item_means_", "item_counts_")
     assert sizes == {"item_factors_": (N_ITEMS, 3), **dict.fromkeys(vectors, (N_ITEMS,))}
-    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_", "items_"}
+    texts = {"items_", "feature_columns_"}
+    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_", *texts}
     assert header["attributes"]["items_"] == list(items)
+    assert "item_features" not in header["parameters"]  # attributes have them
 
 
-@pytest.mark.parametrize("terms", MODES, ids=mode_name)
-def test_a_loaded_model_predicts_the_same(ratings, terms, tmp_path):
+@pytest.mark.parametrize("mode", ALL_MODES)
+def test_a_loaded_model_predicts_the_same(ratings, mode, tmp_path):
     _, X = ratings
-    model = completion(items=[f"i{j}" for j in range(N_ITEMS)], **terms).fit(X)
+    terms, items = dict(ALL_MODES[mode]), [f"i{j}" for j in range(N_ITEMS)]
+    if "new_items" in terms:
+        terms["new_items"] = [items[j] for j in terms["new_items"]]
+    model = completion(items=items, **terms).fit(X)
     model.save(tmp_path / "model")
     loaded = hushrank.load(tmp_path / "model")
     assert type(loaded) is PrivateCompletion and loaded.privacy_ == model.privacy_

@@ -9,6 +9,7 @@ import pytest
 from completion_support import RELATIONS, Replay, adverse_people, largest_loss, make_people, make_releases
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.methods import LEARNED_BY, learn_model
+from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.options import (
     METHODS,
     AlternatingLeastSquares,
@@ -46,7 +47,8 @@ def learner(options, mode, rank=2):
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_one_user_stays_within_the_budget_whatever_the_method(monkeypatch, method, mode, neighbors):
     replay, people = Replay(monkeypatch), [adverse_people(N_ITEMS)["opposed"], *PEOPLE[1:]]
-    terms = {"neighbors": neighbors, "epsilon": 5.0, "is_implicit": mode == "implicit"}
+    epsilon = {"implicit": 1e3, "ratings": 50.0, "matrix": 5.0}[mode]  # so much that factors have a chance
+    terms = {"neighbors": neighbors, "epsilon": epsilon, "is_implicit": mode == "implicit"}
     assert largest_loss(replay, learner(to_options(method), mode), people, N_ITEMS, **terms) > 0.05
     kinds = {release.mechanism for release in replay.made}
     assert {"spectral": "hollow", "als": "symmetric_stack", "factored_gradient": "symmetric"}[method] in kinds
@@ -108,9 +110,11 @@ def test_a_new_method_is_one_line(monkeypatch):
         options: Nothing
 
         def learn(self, releases, rank, *, offsets, unobserved):
-            return (self.options, releases, rank, offsets, unobserved)
+            told.append((self.options, releases, rank, offsets, unobserved))
+            return CompletionModel(np.zeros(4), np.zeros((4, 0)), np.zeros((4, 0)), 1.0, np.ones(4))
 
+    told = []
     monkeypatch.setitem(LEARNED_BY, Nothing, NothingLearned)
-    assert learn_model(Nothing(), "releases", 3, offsets=False, unobserved=None) == (
-        Nothing(), "releases", 3, False, None
-    )  # fmt: skip
+    releases = make_releases(PEOPLE, N_ITEMS)
+    assert learn_model(Nothing(), releases, 3, offsets=False, unobserved=None).base.shape == (4,)
+    assert told == [(Nothing(), releases, 3, False, None)]

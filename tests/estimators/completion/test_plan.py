@@ -1,6 +1,7 @@
 """The plan of a recommender: one cap, from parameters and public sizes alone; the same with and without what learns."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hushrank as hr
@@ -15,10 +16,15 @@ SIZES = {"n_users": 1000, "n_items": 50}
 Planner = registry.planner("PrivateCompletion")
 
 
+FACTS = pa.table({"item": [1, 2], "genre": ["Drama", "Comedy"]})
+
+
 @pytest.mark.parametrize(
     "terms",
     [
         {},
+        {"item_features": np.zeros((50, 2)), "new_items": [3]},
+        {"item_features": FACTS, "feedback": "implicit", "neighbors": "add_remove"},
         {"neighbors": "add_remove", "offsets": False},
         {"feedback": "implicit", "rating_range": None, "method": "als"},
         {"method": hr.FactoredGradient(start="random"), "items": 50},
@@ -30,6 +36,13 @@ def test_a_planner_plans_what_the_estimator_does(terms):
     [step] = plan.steps
     assert step.event == calibrate(Budget(1.0, 1e-6, terms.get("neighbors", "replace"), "user"))
     assert plan.guarantee.unit == "user" and all(0 < value < 10 for value in plan.forecast.values())
+
+
+def test_facts_about_items_change_no_plan():
+    """They are public: event, noise and guarantee are those of a fit without them."""
+    expected = Planner(**TERMS).plan(**SIZES)
+    for terms in ({"item_features": np.zeros((50, 2))}, {"item_features": FACTS, "new_items": [3]}):
+        assert Planner(**TERMS, **terms).plan(**SIZES) == expected
 
 
 @pytest.mark.parametrize("items", [50, np.int64(50), [f"film {j}" for j in range(50)], Catalogue(50)])
@@ -50,6 +63,10 @@ def test_sizes_that_parameters_tell_need_not_be_said(items):
         ({"rating_range": (5, 1)}, "rating_range of PrivateCompletion must be a pair"),
         ({"n_users": 3, "neighbors": "add_remove"}, "n_users of PrivateCompletion must be None under add_remove"),
         ({"method": "factored_gradient", "feedback": "implicit"}, "method of PrivateCompletion must be 'spectral' or"),
+        ({"item_features": [[1.0]]}, "item_features of PrivateCompletion must be a 2-D array or sparse matrix of real"),
+        ({"item_features": FACTS, "offsets": False}, "item_features of PrivateCompletion must be None without offsets"),
+        ({"new_items": [1], "offsets": False}, "new_items of PrivateCompletion must be None without offsets, unless"),
+        ({"new_items": 5}, "new_items of PrivateCompletion must be ids of the catalogue in a list"),
     ],
 )
 def test_refusals(terms, message):

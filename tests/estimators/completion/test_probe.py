@@ -29,6 +29,7 @@ def fits(estimator, n_fits):
         {},
         {"feedback": "implicit"},
         {"feedback": "implicit", "neighbors": "add_remove"},
+        {"feedback": "implicit", "method": "als"},
         {"method": "als", "neighbors": "add_remove"},
     ],
 )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
+from feature_support import KINDS, choices, facts, fan_of, kinds, recommender, tastes
 from hushrank.estimators.completion import queries
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.queries import _largest
@@ -209,6 +210,98 @@ def test_ties_keep_the_order_of_the_catalogue():
     scores = np.array([[1.0, 3.0, 3.0, 2.0], [5.0, 0.0, 0.0, 0.0]])
     assert _largest(scores, 2).tolist() == [[1, 2], [0, 1]]
     assert _largest(scores, 4).tolist() == [[1, 2, 3, 0], [0, 1, 2, 3]]
+
+
+# Public features
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Models of ratings and of implicit feedback with facts about items that tastes follow."""
+    return {
+        "explicit": recommender(items=24, item_features=facts()).fit(tastes()),
+        "als": recommender(items=24, item_features=facts(), method="als").fit(tastes()),
+        "implicit": recommender(items=24, item_features=facts(), new_items=[5], feedback="implicit").fit(choices()),
+    }
+
+
+def test_new_items_tell_nothing_by_not_being_chosen(told):
+    model, own = told["implicit"], [7, 12, 3]
+    W, known = np.hstack([model.item_features_, model.item_factors_]), np.arange(24) != 5
+    assert model.item_features_.shape[1] == 6
+    A = W[own].T @ W[own] + W[known].T @ W[known] + model.ridge_ * np.eye(W.shape[1])
+    z = np.linalg.solve(A, W[own].T @ (1.0 - model.item_means_[own]))
+    assert model.fold_in(own) == pytest.approx(z, rel=1e-6)
+    grown = model.add_items([100, 101])
+    assert np.array_equal(grown.fold_in(own), model.fold_in(own))
+
+
+@pytest.mark.parametrize("name", ["explicit", "als", "implicit"])
+@pytest.mark.parametrize("kind", range(4))
+def test_reasons_are_the_tastes_that_were_planted(told, name, kind):
+    own = fan_of(kind)
+    top = told[name].recommend([j for j in own if own[j] > 3] if name == "implicit" else own, 3, explain=True)
+    assert (kinds()[top.items] == kind).all()
+    assert all(KINDS[kind] in why for why in top.reasons) and top.reasons[0][0] == KINDS[kind]
+
+
+@pytest.mark.parametrize("name", ["explicit", "als", "implicit"])
+def test_nothing_is_praised_for_what_it_is_not(told, name):
+    ratings = tastes() if name != "implicit" else choices()
+    top = told[name].recommend(ratings, 24, exclude_seen=False, explain=True)
+    assert len(top.reasons) == len(ratings) and all(len(person) == 24 for person in top.reasons)
+    is_late = facts()["year"].to_numpy() > facts()["year"].to_numpy().mean()
+    words = {*KINDS, "high year", "low year"}
+    found = set()
+    for items, reasons in zip(top.items, top.reasons, strict=True):
+        for item, why in zip(items, reasons, strict=True):
+            own = {KINDS[kinds()[item]], "high year" if is_late[item] else "low year", "typical year"}
+            assert set(why) <= own and len(why) <= 2
+            found |= set(why)
+    assert words <= found <= {*words, "typical year"}
+
+
+@pytest.mark.parametrize("method", ["spectral", "als"])
+def test_reasons_are_the_parts_of_the_predictions_that_slopes_on_features_make(method, monkeypatch):
+    """Neither of the offset and the slope on item means, which features tell about too, nor of factors."""
+    better = np.array([0.6, 0.2, -0.2, -0.6])[kinds()]
+    model = recommender(items=24, item_features=facts(), method=method).fit(np.clip(tastes() + better, 1, 5))
+    own, seen = fan_of(1), []
+    monkeypatch.setattr(queries, "reasons_for", lambda _, slopes, items: seen.append(slopes) or [()] * len(items))
+    model.recommend(own, 3, explain=True)
+    coefficients, along_means = model.fold_in(own), model.feature_map_[1:, 2]
+    assert np.ptp(coefficients[1] * along_means) > 1e-3  # or the second of these parts could not be noticed
+    expected = model.item_features_[:, 3 : 3 + model.n_slopes_] @ coefficients[3 : 3 + model.n_slopes_]
+    found = (model.feature_values_ - model.feature_typical_) @ seen[0]
+    assert model.n_slopes_ == 6 and found - found.mean() == pytest.approx(expected - expected.mean(), rel=1e-6)
+
+
+def test_reasons_stand_beside_the_items_that_are_left(told):
+    model, own = told["explicit"], fan_of(2)
+    assert model.recommend(own, 5).reasons is None and model.recommend(tastes(), 5).reasons is None
+    everything = model.recommend(own, 24, exclude_seen=False, explain=True)
+    why = dict(zip(everything.items.tolist(), everything.reasons, strict=True))
+    unseen = model.recommend(own, 24, explain=True)
+    assert len(unseen.items) == len(unseen.reasons) == 24 - len(own)
+    assert unseen.reasons == [why[item] for item in unseen.items.tolist()]
+    nothing_left = model.recommend(dict.fromkeys(range(24), 3.0), 5, explain=True)
+    assert len(nothing_left.items) == 0 and nothing_left.reasons == []
+    nobody = model.recommend(np.empty((0, 24)), 3, explain=True)
+    assert nobody.reasons == [] and nobody.items.shape == (0, 3)
+    assert model.recommend({}, 3, explain=True).reasons == [()] * 3  # nothing is known about them
+
+
+def test_without_useful_features_there_are_no_reasons(model, implicit):
+    assert model.recommend(OWN, 3, explain=True).reasons == [()] * 3
+    assert implicit.recommend([7, 12], 3, explain=True).reasons == [()] * 3
+    assert model.recommend(RATINGS.table(), 2, explain=True).reasons == [[(), ()]] * 400
+    nobody_has_a_taste = np.where(np.isnan(tastes()), np.nan, 3.0 + np.random.default_rng(1).normal(size=(300, 24)))
+    useless = recommender(items=24, item_features=facts()).fit(nobody_has_a_taste)
+    assert useless.item_features_.shape[1] == 3 and useless.feature_map_.shape == (
+        7,
+        4 + useless.rank,
+    )  # no slopes on features
+    assert useless.recommend(fan_of(1), 2, explain=True).reasons == [(), ()]
 
 
 # Pairs

@@ -12,6 +12,7 @@ import user_support as plain
 from hushrank.estimators.completion import rating_kernels as kernels
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights
 from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
+from hushrank.linalg.ridge import LANES
 from hushrank.linalg.scatter import Bound
 from support import four_squares
 from user_support import N_ITEMS, Model, any_model, any_user, assert_rounded, exact_squares, ratings_of, shorten
@@ -98,7 +99,7 @@ def rows_of(users, model, norm_bound, limit):
     """Integer rows of the users over the items with a position: every item but the second."""
     positions = np.arange(-1, len(model.base) - 1, dtype=np.int32)
     positions[:2] = 0, -1
-    wanted = RowsOfItems(model.shift, model.shape, positions, model.is_stretched)
+    wanted = RowsOfItems(plain.shifts_of(model), model.shape, positions, model.is_stretched)
     bound = Bound(norm_bound, float(limit))
     starts, columns, integers = kernels.quantize_rows(ratings_of(users), regression(model), wanted, bound)
     Y = np.zeros((len(users), max(len(model.base) - 1, 1)), np.int64)
@@ -229,6 +230,19 @@ def test_contributions_are_those_of_the_formulas(name, k, norm_bound):
                 assert_rounded(total, ideal, norm_bound, LIMIT)
                 if name in ("residuals", "gradients"):
                     assert clipped[0] == pytest.approx((factor - CLIP_CENTER) * math.sqrt(CLIP_LIMIT), abs=0.51)
+
+
+@pytest.mark.parametrize("k", [1, 6])
+def test_users_with_more_ratings_than_lanes_add_what_the_formula_says(k):
+    """Steps are computed for 64 ratings side by side; who came before leaves nothing behind."""
+    n_items, rng = 150, np.random.default_rng(17)
+    model = make_model(16, n_items, k, n_fixed=k // 3, count_norm=100.0)
+    sizes = [130, LANES + 1, 3, LANES, 0, LANES - 1, 150]
+    users = [(np.sort(rng.permutation(n_items)[:n]), rng.uniform(-1, 1, n)) for n in sizes]
+    alone = [sum_gradients([user], model, 50.0, LIMIT)[0] for user in users]
+    for user, total in zip(users, alone, strict=True):
+        assert_rounded(total, shorten(plain.plain_gradients(user, model), 50.0)[0], 50.0, LIMIT)
+    assert np.array_equal(sum_gradients(users, model, 50.0, LIMIT)[0], sum(alone))
 
 
 def test_gradients_are_those_of_the_likelihood():

@@ -11,15 +11,15 @@ from hushrank.estimators.completion.matrix_model import describe_entries
 from hushrank.estimators.completion.recipes import (
     ALS,
     FACTORED_GRADIENT,
-    IMPLICIT,
     ITEM_MEANS,
     MATRIX,
     RATINGS,
     ItemMeansRecipe,
+    Prior,
     RatingsRecipe,
 )
 
-RECIPES = (ITEM_MEANS, RATINGS, MATRIX, IMPLICIT, ALS, FACTORED_GRADIENT)
+RECIPES = (ITEM_MEANS, RATINGS, MATRIX, ALS, FACTORED_GRADIENT)
 N_ITEMS = 12
 PEOPLE = make_people(40, N_ITEMS, seed=2)
 
@@ -43,6 +43,11 @@ def test_shares_by_name_add_up_to_one_and_name_every_release():
     more = RatingsRecipe(means_share=0.4).shares(ItemMeansRecipe(counts_share=0.1))
     assert sum(more.values()) == pytest.approx(1.0, abs=1e-15)
     assert more["improving means and factors (EM steps)"] == pytest.approx(0.335 - 0.1 - 0.02)
+
+
+def test_users_have_no_slopes_on_features_at_the_start():
+    assert Prior().features == () and min(getattr(Prior(), field.name) or 1.0 for field in fields(Prior)) > 0.0
+    assert 0 < ITEM_MEANS.new_count < ITEM_MEANS.least_count
 
 
 def test_the_least_that_is_left_for_steps_is_positive():

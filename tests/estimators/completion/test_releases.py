@@ -3,10 +3,12 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hushrank
 from completion_support import make_people, make_releases
+from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.privacy.adaptive import AdaptiveReleases
 
 PEOPLE = make_people(10, 6, seed=1)
@@ -18,6 +20,14 @@ def test_it_is_the_budget_and_the_catalogue(neighbors):
     releases = make_releases(PEOPLE, 6, neighbors=neighbors, epsilon=1e3)
     assert isinstance(releases, AdaptiveReleases) and releases.n_items == 6
     assert releases.n_people == pytest.approx(10, abs=1)
+
+
+def test_what_is_public_about_the_items_stands_beside():
+    nothing = make_releases(PEOPLE, 6).items
+    assert nothing.G.shape == (6, 0) and nothing.n_slopes == 0 and not nothing.is_new.any()
+    items = PublicItems.of(np.eye(6)[:, :2], 6, np.arange(6) > 4)
+    releases = make_releases(PEOPLE, 6, items=items)
+    assert releases.items is items and releases.left == 1.0
 
 
 def imports(path):

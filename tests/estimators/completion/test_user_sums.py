@@ -48,6 +48,7 @@ def regression(seed=0, k=3, ridge=0.3):
 # Kernel -> (state for a lattice, norm bound, whether contributions are nonnegative); sums of vectors.
 WEIGHTS = Weights(np.linspace(0.5, 2.0, N_ITEMS), 2.0)
 VARIANTS = Variants(np.array([3, 3, 1]), np.ones((3, 3)), np.array([0.3, 0.6, 0.3]))
+FEATURES = np.random.default_rng(7).standard_normal((N_ITEMS, 4))
 
 
 def item_state(made, clip, model, first_column=1, **terms):
@@ -62,6 +63,7 @@ KERNELS = {
     "moments": (user_sums.sum_moments, lambda made, model: (model, made), 2.0, True),
     "noise levels": (user_sums.sum_noise_levels, lambda made, model: (model, 4.0, made), 2.0, True),
     "errors": (user_sums.sum_error_differences, lambda made, model: (model, VARIANTS, made), 0.1, False),
+    "relevances": (user_sums.sum_relevances, lambda made, model: (model, FEATURES, made), 1.5 * 2.0, False),
     "residuals": (user_sums.sum_residuals, lambda made, model: item_state(made, lattice(0.5), model), 0.5, False),
     "gradients": (user_sums.sum_gradients, lambda made, model: item_state(made, lattice(0.5), model), 0.5, False),
 }
@@ -140,11 +142,27 @@ def test_a_worst_pair_attains_the_bound(name):
     assert bound * (1 - 1e-4) <= squared_change(kernel, one, other, state) <= bound
 
 
+def test_worst_pairs_attain_the_bounds_of_the_questions_about_features():
+    """Ratings along a slope and ratings that deceive it; ratings that are the feature and ratings across it."""
+    g = np.where(EVERY < 5, 1.0, -1.0)
+    model = Regression(np.zeros(N_ITEMS), np.column_stack([np.full(N_ITEMS, 0.2), g]), 1.0)
+    slopes, made = Variants(np.array([2, 1]), np.ones((2, 2)), np.ones(2)), lattice(0.05)
+    change = squared_change(
+        user_sums.sum_error_differences, (EVERY, g), (EVERY[:2], np.array([1.0, -1.0])), (model, slopes, made)
+    )
+    assert 4 * made.squared_bound * (1 - 1e-4) <= change <= 4 * made.squared_bound
+    across = np.array([1.0, -1.0, 1.0, -1.0, 0.0] * 2)
+    made = lattice(0.9 * math.sqrt(3))
+    state = (FLAT, np.repeat(g[:, None], 3, axis=1), made)
+    change = squared_change(user_sums.sum_relevances, (EVERY, g), (EVERY, across), state)
+    assert 4 * made.squared_bound * (1 - 1e-4) <= change <= 4 * made.squared_bound
+
+
 @pytest.mark.parametrize("is_stretched", [False, True])
 def test_two_rows_attain_the_bound_of_the_second_moment_without_diagonal(is_stretched):
     made = symmetric_lattice(1.0, EVENT)
     positions = np.where(EVERY < 2, EVERY, -1).astype(np.int32)
-    state = RowState(NOTHING, RowsOfItems(0.0, np.ones(N_ITEMS), positions, is_stretched), made)
+    state = RowState(NOTHING, RowsOfItems(np.zeros(N_ITEMS), np.ones(N_ITEMS), positions, is_stretched), made)
     matrices = [total(SecondMoment(), [(EVERY, y)], state)[0] for y in (np.ones(N_ITEMS), TILTED[1])]
     change = int(matrices[0][0, 1]) - int(matrices[1][0, 1])
     assert made.squared_bound * (1 - 1e-4) <= change <= made.squared_bound
@@ -156,7 +174,8 @@ def test_rows_of_the_second_moment_stay_within_their_bound(is_stretched):
     made = symmetric_lattice(1.0, EVENT)
     positions = np.cumsum(EVERY % 3 > 0).astype(np.int32) - 1
     positions[EVERY % 3 == 0] = -1
-    state = RowState(regression(1), RowsOfItems(0.5, np.linspace(0.1, 3.0, N_ITEMS), positions, is_stretched), made)
+    shifts, scales = np.linspace(-0.5, 0.5, N_ITEMS), np.linspace(0.1, 3.0, N_ITEMS)
+    state = RowState(regression(1), RowsOfItems(shifts, scales, positions, is_stretched), made)
     for person in adverse_people(N_ITEMS).values():
         S = total(SecondMoment(), [person], state)[0].astype(object)
         # The upper triangle of y y^T with |y|^2 <= T is longest for equal entries.
@@ -214,6 +233,15 @@ def expected_errors(model, items, y):
     return np.array(means[1:]) - means[0]
 
 
+def expected_relevances(model, items, y):
+    """Squared cosines of the residuals and the features of the rated items, over their mean by chance, less 1."""
+    e, found = solve(model, items, y)[1], np.zeros(4)
+    if len(items) > 1:
+        e, G = e - e.mean(), FEATURES[items] - FEATURES[items].mean(axis=0)
+        found = np.minimum((len(items) - 1) * (e @ G) ** 2 / (e @ e) / (G**2).sum(axis=0), 9.0) - 1.0
+    return found
+
+
 EXPECTED = {
     "counts": lambda _, items, y: np.isin(EVERY, items) * weight(items),
     "user means": lambda _, items, y: np.array([y.mean() if len(y) else 0.0]),
@@ -224,6 +252,7 @@ EXPECTED = {
     "moments": expected_moments,
     "noise levels": expected_noise_levels,
     "errors": expected_errors,
+    "relevances": expected_relevances,
 }
 
 
@@ -253,13 +282,13 @@ def test_the_mean_factor_of_shortening_is_summed_beside():
 
 def test_the_second_moment_is_that_of_numpy():
     made, model = symmetric_lattice(1.0, EVENT), regression(4)
-    people, shape = make_people(25, N_ITEMS, seed=9), np.linspace(0.5, 2.0, N_ITEMS)
+    people, shape, shifts = make_people(25, N_ITEMS, seed=9), np.linspace(0.5, 2.0, N_ITEMS), 0.4 * np.cos(EVERY)
     for is_stretched, offset in ((False, 1), (True, 1), (False, 0)):
-        state = RowState(model, RowsOfItems(0.4, shape, EVERY.astype(np.int32), is_stretched), made, offset)
+        state = RowState(model, RowsOfItems(shifts, shape, EVERY.astype(np.int32), is_stretched), made, offset)
         expected = np.zeros((N_ITEMS, N_ITEMS))
         for items, y in people:
             x = np.zeros(N_ITEMS)
-            x[items] = (solve(model, items, y)[1] + 0.4) * shape[items]
+            x[items] = (solve(model, items, y)[1] + shifts[items]) * shape[items]
             x /= np.linalg.norm(x) if is_stretched else max(np.linalg.norm(x), 1.0)
             expected += np.outer(x, x)
         found = total(SecondMoment(), people, state)[0] * made.unit
@@ -285,7 +314,9 @@ def test_bits_do_not_depend_on_order_blocks_or_threads(name):
     people = [*make_people(40, N_ITEMS, seed=8), *adverse_people(N_ITEMS).values()]
     if name == "second moment":
         made = symmetric_lattice(1.0, EVENT, Neighbors.ADD_REMOVE)
-        state = RowState(regression(), RowsOfItems(0.3, np.ones(N_ITEMS), EVERY.astype(np.int32), True), made)
+        state = RowState(
+            regression(), RowsOfItems(0.3 * np.cos(EVERY), np.ones(N_ITEMS), EVERY.astype(np.int32), True), made
+        )
         run = partial(total, SecondMoment(), state=state)
     else:
         kernel, make_state, norm, nonnegative = KERNELS[name]

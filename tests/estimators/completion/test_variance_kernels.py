@@ -51,12 +51,13 @@ def test_ratios_are_one_where_the_model_holds(ridge):
     assert np.divide(*noise_levels(users, doubled)) > 1.5
 
 
-def test_moments_are_those_of_numpy():
-    users, model = planted(30, 0.3, k=3)
-    expected, levels = np.zeros(8), np.zeros(2)
+@pytest.mark.parametrize("k", [1, 3, 35])  # 35 with slopes on features
+def test_moments_are_those_of_numpy(k):
+    users, model = planted(30, 0.3, k=k)
+    expected, levels = np.zeros(2 * k + 2), np.zeros(2)
     for user in users:
         z, e, P = regress(user, *model)
-        n, free = len(user[0]), len(user[0]) - 3 + np.trace(P)
+        n, free = len(user[0]), len(user[0]) - k + np.trace(P)
         expected += [*z**2, e @ e / (0.3 * n), *(1 - np.diag(P)), free / n]
         levels += [e @ e / 0.3 / 4.0, free / 4.0]
     assert moments(users, model) == pytest.approx(expected, rel=1e-5, abs=1e-3)

@@ -14,15 +14,24 @@ import numpy as np
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
 from hushrank.data.id_arrays import to_array
+from hushrank.data.ratings.feature_texts import MOST_COLUMNS
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
 from hushrank.data.source import Source
 from hushrank.estimator import PrivateEstimator
+from hushrank.estimators.completion.known_items import (
+    check_features,
+    describe_features,
+    map_features,
+    restore_features,
+)
 from hushrank.estimators.completion.methods import learn_model
 from hushrank.estimators.completion.options import to_options
-from hushrank.estimators.completion.parameters import build_catalogue
+from hushrank.estimators.completion.parameters import MOST_IDS, build_catalogue, find_new_items
 from hushrank.estimators.completion.plan import CompletionPlanner
 from hushrank.estimators.completion.probe import completion_probe
+from hushrank.estimators.completion.public_facts import PublicFacts
+from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.estimators.completion.queries import Recommender
 from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.estimators.user_budget import SharedBudget
@@ -31,10 +40,10 @@ from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.probes import NoiseProbe
 
-_MOST_FEATURES = 16  # columns for offsets and slopes; the methods have 3 or none
+_MOST_FEATURES = 64  # columns for offsets and slopes; the methods have 3 of their own, and up to 33 for features
 
 
-class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
+class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEstimator):
     """A recommender learned from private ratings.
 
     What is published, item means and item factors, is differentially private for every user: it hardly changes if all
@@ -52,6 +61,13 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
     items : int or sequence of ids
         The public catalogue: a count, for ids 0, 1, ..., or different ids (int or str). Required for tables, because
         which items exist must not be read off the data; a matrix has its columns.
+    item_features : array, sparse matrix, table or None, default None
+        Public facts about the items, such as categories, a year or an embedding of a text; they cost no budget. An
+        array or matrix has a row for each item of the catalogue, a table a column item with ids. Texts are categories,
+        or words joined by "|". They must be public: features computed from the ratings themselves void the guarantee.
+    new_items : sequence of ids or None, default None
+        Items of the catalogue that nobody can have rated yet, a public list: they are predicted by their features, and
+        not as if nobody wanted them. See also `add_items`.
     method : "spectral", "als", "factored_gradient" or options, default "spectral"
         "spectral" is the most accurate. Options are `Spectral(...)`, `AlternatingLeastSquares(...)` or
         `FactoredGradient(...)` from `hushrank.estimators.completion.methods`.
@@ -79,6 +95,11 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         Columns for the users' offsets and slopes; none without offsets.
     item_means_ : ndarray of shape (n_items,)
         Predictions for a user without ratings; for implicit feedback, popularity.
+    feature_columns_, feature_values_, feature_typical_ : ndarrays of shape (n,), (n_items, n) and (n,)
+        Public features: what each of n columns stands for, the columns, and what an item without features has.
+    feature_map_ : ndarray of shape (1 + n, 1 + n_features + rank)
+        Mean, columns and factors, in units where ratings lie in [-1, 1], of an item that nobody has rated: the first
+        row for typical features, the others for what features add. Nothing where `offsets` is False.
     item_counts_ : ndarray of shape (n_items,)
         Noisy weighted numbers of ratings; ones where the method needs none.
     n_factors_ : int
@@ -110,6 +131,10 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         "n_factors_": Attribute(int, minimum=0),
         "ridge_": Attribute(float, minimum=0),
         "items_": Attribute(int | str, (COLUMNS,)),
+        "feature_columns_": Attribute(str, (range(MOST_COLUMNS + 1),), later=True),
+        "feature_values_": Attribute(float, (COLUMNS, range(MOST_COLUMNS + 1)), later=True),
+        "feature_typical_": Attribute(float, (range(MOST_COLUMNS + 1),), later=True),
+        "feature_map_": Attribute(float, (range(MOST_COLUMNS + 2), range(_MOST_FEATURES + 2 + MOST_IDS)), later=True),
     }
     _repeated: ClassVar[Mapping[str, str]] = {"items": "items_"}
 
@@ -121,6 +146,8 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         delta: float,
         rating_range: tuple[float, float] | None = None,
         items: Any = None,
+        item_features: Any = None,
+        new_items: Any = None,
         method: Any = "spectral",
         offsets: bool = True,
         feedback: str = "explicit",
@@ -138,6 +165,8 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         self.delta = delta
         self.rating_range = rating_range
         self.items = items
+        self.item_features = item_features
+        self.new_items = new_items
         self.method = method
         self.offsets = offsets
         self.feedback = feedback
@@ -183,12 +212,18 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
             self._check_read(ratings)
         return ratings
 
+    @classmethod
+    def _told_parameters(cls, learned: Mapping[str, Any]) -> dict[str, Any]:
+        return {"item_features": restore_features(learned)}
+
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         n_items, items = learned[COLUMNS], learned[COLUMNS] if self.items is None else self.items
         if isinstance(items, int) and items != n_items:  # before so many ids are made
             raise ValueError(f"items is {items} and there are {n_items} of them")
         if not np.array_equal(to_array(build_catalogue(items, type(self).__name__).ids), learned["items_"]):
             raise ValueError("items_ are not the ids of the catalogue")
+        find_new_items(self.new_items, build_catalogue(items, type(self).__name__), type(self).__name__)
+        check_features(learned, learned["item_features_"].shape[1] + self.rank)
         if learned["n_factors_"] != int(np.any(learned["item_factors_"] != 0.0, axis=0).sum()):
             raise ValueError("n_factors_ is not the number of factors")
 
@@ -204,6 +239,8 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
             raise InvalidParameter(owner, "rating_range", f"{source.rating_range}, as that of the ratings", limits)
 
     def _noise_probe(self, releases: SharedBudget, sizes: Sizes) -> NoiseProbe | None:
+        if self.new_items is not None:  # whose counts show nothing
+            return None
         terms = (to_options(self.method), releases.event, releases.neighbors, sizes["n_items"], self._to_ratings)
         return completion_probe(*terms, has_counts=self.offsets or self._is_implicit, n_users=self.n_users)
 
@@ -211,18 +248,18 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
         n_users, n_items = None, source.n_items
         if releases.neighbors is Neighbors.REPLACE:
             n_users = source.n_users if self.n_users is None else int(self.n_users)
+        catalogue = self._catalogue_of(source)
+        features, is_new = self._take_public(catalogue)
+        items = PublicItems.of(None if features is None else features.values, n_items, is_new)
         spending = RatingReleases(
-            releases.event, releases.neighbors, self.n_max, noise, total, n_people=n_users, n_items=n_items
+            releases.event, releases.neighbors, self.n_max, noise, total, n_people=n_users, n_items=n_items, items=items
         )
         weight = self.unobserved_weight if self._is_implicit else None
         model = learn_model(to_options(self.method), spending, self.rank, offsets=self.offsets, unobserved=weight)
         factors = np.zeros((n_items, self.rank))
         factors[:, : model.factors.shape[1]] = model.factors
-        catalogue = getattr(source, "catalogue", None)  # made once, where the ratings were read
-        if catalogue is None:
-            catalogue = build_catalogue(n_items if self.items is None else self.items, type(self).__name__)
-        items = to_array(catalogue.ids)
-        self._made_catalogue = (items, catalogue)  # for queries, as long as these are the items of the model
+        ids = to_array(catalogue.ids)
+        self._made_catalogue = (ids, catalogue)  # for queries, as long as these are the items of the model
         return {
             "item_factors_": factors,
             "item_features_": model.features,
@@ -230,5 +267,7 @@ class PrivateCompletion(Recommender, CompletionPlanner, PrivateEstimator):
             "item_counts_": model.counts,
             "n_factors_": int(np.any(factors != 0.0, axis=0).sum()),
             "ridge_": float(model.ridge),
-            "items_": items,
+            "items_": ids,
+            **describe_features(features, n_items),
+            "feature_map_": map_features(model, items, self.rank),
         }

@@ -224,7 +224,7 @@ def _release_start(
     """V^0 in balanced units: Algorithm 2, lines 1 to 6, with tau = 1."""
     n_items = releases.n_items
     lattice = releases.gram_lattice(row_norm, share)
-    rows = RowsOfItems(0.0, np.ones(n_items), np.arange(n_items, dtype=np.int32), False)
+    rows = RowsOfItems(np.zeros(n_items), np.ones(n_items), np.arange(n_items, dtype=np.int32), False)
     model = Regression(start.base, np.ascontiguousarray(start.features), float(start.ridge))
     (secret,) = releases.total(SecondMoment(), RowState(model, rows, lattice, offset=0))
     A = releases.release_symmetric(secret, lattice) / (density**2 * releases.n_people * n_items)

@@ -2,8 +2,9 @@
 
 Statistics 1 a low quantile of the numbers of ratings, 2 counts of the items over users weighted so that nobody has
            more influence than a user at that quantile, 3 the mean of the users' means, 4 sums of residuals by item.
-Post       item means shrunk to a line in the logarithm of the counts; what every user regresses on: an offset, a slope
-           on the item means and a slope on the popularity. The regression is the user's own and costs no budget.
+Post       item means shrunk to a line in the logarithm of the counts and in public features; what every user regresses
+           on: an offset, a slope on the item means, one on the popularity and one on each feature. The regression is
+           the user's own and costs no budget.
 Recipe     `recipes.ITEM_MEANS`.
 Privacy    docs/privacy/completion.md, Lemmas 1 to 3.
 """
@@ -14,6 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.feature_recipe import FEATURES
+from hushrank.estimators.completion.item_lines import fit_line
+from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.estimators.completion.rating_kernels import Regression, Weights
 from hushrank.estimators.completion.recipes import ITEM_MEANS, Prior
 from hushrank.estimators.completion.releases import RatingReleases
@@ -27,6 +31,9 @@ from hushrank.estimators.completion.user_sums import (
 from hushrank.linalg.histogram import geometric_grid
 
 FloatArray = NDArray[np.float64]
+
+OWN_COLUMNS = 3
+"""Of a user, beside slopes on public features: an offset, a slope on the item means and one on the popularity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,21 @@ class Census:
         Factors of the contributions to items, of mean square 1 over ratings.
     center : float
         Mean of all ratings.
+    items : PublicItems
+        What is public about the items, and which of it is used.
+    released : ndarray of shape (n_items,)
+        The weighted numbers as they were released.
+    deviation : float
+        Of their noise.
     """
 
     count_norm: float
     counts: FloatArray
     item_weights: FloatArray
     center: float
+    items: PublicItems
+    released: FloatArray
+    deviation: float
 
     @property
     def weights(self) -> Weights:
@@ -60,14 +76,33 @@ class Census:
         """Shares of the items in all ratings."""
         return np.asarray(self.counts / self.counts.sum())
 
+    @property
+    def log_counts(self) -> FloatArray:
+        """Popularity, as lines and slopes follow it: new items have that of a typical rating.
+
+        With public features to tell about rare items, popularity is not followed far below what most ratings tell.
+        """
+        logs, shares = np.log(np.maximum(self.counts, 1.0)), self.rating_shares
+        if self.items.G.shape[1]:
+            typical = float(shares @ logs)
+            spread = math.sqrt(max(float(shares @ (logs - typical) ** 2), 1e-12))
+            logs = np.maximum(logs, typical - FEATURES.least_popularity * spread)
+        if self.items.is_new.any():
+            logs = np.where(self.items.is_new, shares @ logs, logs)
+        return logs
+
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Item means, less the center, and the precision-weighted sums that further rounds go on from."""
+    """Item means, less the center, and the precision-weighted sums that further rounds go on from.
+
+    `along` is what means are expected to change by with each public feature.
+    """
 
     means: FloatArray
     weighted: FloatArray
     precisions: FloatArray
+    along: FloatArray
 
 
 def release_census(releases: RatingReleases, *, with_center: bool = True) -> Census:
@@ -77,11 +112,18 @@ def release_census(releases: RatingReleases, *, with_center: bool = True) -> Cen
     quantile = releases.quantile(count_ratings, None, grid, recipe.low_quantile, recipe.quantile_share)
     count_norm = math.sqrt(quantile)
     lattice = releases.vector_lattice(count_norm, recipe.counts_share, nonnegative=True)
-    counts = releases.release(releases.total(sum_counts, (n_items, lattice)), lattice)
-    counts = np.maximum(counts, recipe.least_count * lattice.scale)
+    released = releases.release(releases.total(sum_counts, (n_items, lattice)), lattice)
+    counts = positive_counts(released, lattice.scale, releases.items)
     item_weights = (counts / counts.max()) ** -recipe.weight_power
     item_weights /= math.sqrt(float((counts * item_weights**2).sum() / counts.sum()))
-    return Census(count_norm, counts, item_weights, _release_center(releases) if with_center else 0.0)
+    center = _release_center(releases) if with_center else 0.0
+    return Census(count_norm, counts, item_weights, center, releases.items, released, lattice.scale)
+
+
+def positive_counts(released: FloatArray, deviation: float, items: PublicItems) -> FloatArray:
+    """Released counts, at least half of a deviation of their noise; of new items next to nothing."""
+    least = ITEM_MEANS.least_count * deviation
+    return np.where(items.is_new, ITEM_MEANS.new_count * least, np.maximum(released, least))
 
 
 def _release_center(releases: RatingReleases) -> float:
@@ -91,6 +133,11 @@ def _release_center(releases: RatingReleases) -> float:
     return mean * ITEM_MEANS.center_variance / (ITEM_MEANS.center_variance + variance)
 
 
+def no_means(n_items: int) -> Means:
+    """Where the rounds begin."""
+    return Means(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items), np.zeros(0))
+
+
 def release_means(
     releases: RatingReleases, census: Census, prior: Prior, share: float, n_rounds: int, start: Means | None = None
 ) -> Means:
@@ -98,21 +145,22 @@ def release_means(
 
     Each round takes residuals about the means of the round before, so clipping bites less and less.
     """
-    n_items, first = releases.n_items, start is None
-    state = Means(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)) if start is None else start
+    state = no_means(releases.n_items) if start is None else start
     for i in range(n_rounds):
-        has_slopes = i > 0 or not first
-        state = _one_round(releases, census, prior, share / n_rounds - ITEM_MEANS.clip_share, state, has_slopes)
+        state = release_round(releases, census, prior, share / n_rounds, state, has_slopes=i > 0 or start is not None)
     return state
 
 
-def _one_round(
-    releases: RatingReleases, census: Census, prior: Prior, share: float, state: Means, has_slopes: bool
+def release_round(
+    releases: RatingReleases, census: Census, prior: Prior, share: float, state: Means, *, has_slopes: bool
 ) -> Means:
-    W = user_columns(state.means, census, prior)[:, : 3 if has_slopes else 1]
-    model = Regression(census.center + state.means, np.ascontiguousarray(W), prior.noise)
-    bound = ITEM_MEANS.clip * census.count_norm * math.sqrt(prior.noise)
-    lattice, clip_lattice = releases.vector_lattice(bound, share), releases.interval_lattice(ITEM_MEANS.clip_share)
+    """One round: residuals about the means so far, with all of a user's slopes or with the offset alone."""
+    W = user_columns(state.means, census, prior)
+    model = Regression(census.center + state.means, np.ascontiguousarray(W if has_slopes else W[:, :1]), prior.noise)
+    clip = FEATURES.clip if has_slopes and census.items.n_slopes else ITEM_MEANS.clip
+    bound = clip * census.count_norm * math.sqrt(prior.noise)
+    lattice = releases.vector_lattice(bound, share - ITEM_MEANS.clip_share)
+    clip_lattice = releases.interval_lattice(ITEM_MEANS.clip_share)
     public = ItemSumState(model, census.weights, lattice, clip_lattice, releases.interval_center)
     total, shortened = releases.total(sum_residuals, public)
     kept = mean_factor(releases, releases.release_interval(shortened, clip_lattice))
@@ -129,22 +177,34 @@ def mean_factor(releases: RatingReleases, total: float) -> float:
 
 
 def _shrink(state: Means, census: Census, prior: Prior) -> Means:
-    """Means drawn towards a line in the logarithm of the counts, as far as their variance asks for."""
+    """Means drawn towards a line in the logarithm of the counts and in features, as far as their variance asks for."""
     estimates, variances = state.weighted / state.precisions, 1 / state.precisions + prior.noise / census.counts
-    popularity = np.log(np.maximum(census.counts, 1.0))
-    popularity = (popularity - popularity.mean()) / max(float(popularity.std()), 1e-9)
-    line = np.column_stack([np.ones(len(popularity)), popularity])
+    popularity = census.log_counts
+    known = popularity[~census.items.is_new] if census.items.is_new.any() else popularity
+    popularity = (popularity - known.mean()) / max(float(known.std()), 1e-9)
     weights = 1 / (variances + prior.item)
-    normal = line.T @ (weights[:, None] * line) + np.diag(1 / np.array(ITEM_MEANS.line_variances))
-    expected = line @ np.linalg.solve(normal, line.T @ (weights * estimates))
-    return replace(state, means=expected + prior.item * weights * (estimates - expected))
+    expected, along = fit_line(popularity, census.items.G, estimates, weights)
+    return replace(state, means=expected + prior.item * weights * (estimates - expected), along=along)
 
 
 def user_columns(means: FloatArray, census: Census, prior: Prior) -> FloatArray:
-    """What every user regresses on: ones, centered item means, standardized log counts, each times its deviation."""
-    shares = census.rating_shares
-    popularity = np.log(np.maximum(census.counts, 1.0))
+    """What every user regresses on: ones, item means, log counts, slopes on features, each times its deviation.
+
+    All but the first are centered over ratings.
+    """
+    shares, slopes = census.rating_shares, census.items.slopes
+    popularity = census.log_counts
     popularity = popularity - shares @ popularity
     popularity /= math.sqrt(max(float(shares @ popularity**2), 1e-12))
-    columns = np.column_stack([np.ones(len(means)), means - shares @ means, popularity])
-    return columns * np.sqrt([prior.offset, prior.slope, prior.popularity])
+    columns = np.column_stack([np.ones(len(means)), means - shares @ means, popularity, slopes - shares @ slopes])
+    return columns * np.sqrt(column_variances(census.items, prior))
+
+
+def column_variances(items: PublicItems, prior: Prior) -> tuple[float, ...]:
+    """Variances of a user's coefficients."""
+    return (prior.offset, prior.slope, prior.popularity, *slope_variances(items, prior))
+
+
+def slope_variances(items: PublicItems, prior: Prior) -> tuple[float, ...]:
+    """Variances of the users' slopes on features; equal where they are not estimated yet."""
+    return prior.features or (FEATURES.start_variance,) * items.n_slopes

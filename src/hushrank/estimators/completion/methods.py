@@ -83,4 +83,5 @@ def learn_model(
 ) -> CompletionModel:
     """Learn with the method of these options and the whole budget, as `Method.learn`."""
     make_method = next(LEARNED_BY[kind] for kind in type(options).__mro__ if kind in LEARNED_BY)
-    return make_method(options).learn(releases, rank, offsets=offsets, unobserved=unobserved)
+    model = make_method(options).learn(releases, rank, offsets=offsets, unobserved=unobserved)
+    return model.with_new(releases.items.G, releases.items.is_new)

@@ -1,6 +1,6 @@
 """What matrix completion releases, and what a user makes of it: item parameters, and predictions from one's ratings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +20,8 @@ class CompletionModel:
     """The released model, in units where ratings lie in [-1, 1].
 
     A user's prediction for item j is base_j + w_j . z with w_j = (features_j, factors_j) and z the solution of
-    (W_o^T W_o + unobserved W^T W + ridge I) z = W_o^T (y_o - base_o) for this user's ratings y_o.
+    (W_o^T W_o + unobserved W^T W + ridge I) z = W_o^T (y_o - base_o) for this user's ratings y_o. New items are left
+    out of W^T W: that nobody has chosen them tells nothing.
 
     Attributes
     ----------
@@ -34,6 +35,11 @@ class CompletionModel:
         Released numbers of ratings, weighted, or ones where none were released.
     unobserved : float
         Weight of all items, rated or not.
+    new_item_map : ndarray of shape (1 + n_columns, 1 + n_features + n_factors) or None
+        Base, features and factors of an item that nobody has rated: the first row, plus the rows below times the public
+        features of the item as `PublicItems` scales them. None where nothing is known about new items.
+    is_new : ndarray of shape (n_items,) or None
+        New items; None for none.
     """
 
     base: FloatArray
@@ -42,6 +48,8 @@ class CompletionModel:
     ridge: float
     counts: FloatArray
     unobserved: float = 0.0
+    new_item_map: FloatArray | None = None
+    is_new: NDArray[np.bool_] | None = None
 
     @property
     def W(self) -> FloatArray:
@@ -56,18 +64,31 @@ class CompletionModel:
     def fold_in(self, block: UserBlock) -> FloatArray:
         """Coefficients of every user of a block; zeros for a user without ratings."""
         W = self.W
-        with one_blas_thread():
-            prior = self.unobserved * (W.T @ W) + self.ridge * np.eye(W.shape[1])
+        known = W if self.is_new is None else W[~self.is_new]
+        prior = self.ridge * np.eye(W.shape[1])
+        if self.unobserved:
+            with one_blas_thread():
+                prior += self.unobserved * (known.T @ known)
         Z = np.zeros((len(block), W.shape[1]))
         fold_in_users(RatingArrays(block.indptr, block.items, block.values), self.base, W, prior, Z)
         return Z
 
     def at(self, items: NDArray[np.int64]) -> "CompletionModel":
         """The parameters of some items alone, for their scores."""
-        base, features, factors, counts = (
-            part[items] for part in (self.base, self.features, self.factors, self.counts)
-        )
-        return CompletionModel(base, features, factors, self.ridge, counts, self.unobserved)
+        parts = {name: getattr(self, name)[items] for name in ("base", "features", "factors", "counts")}
+        return replace(self, **parts)
+
+    def with_new(self, G: FloatArray, is_new: NDArray[np.bool_]) -> "CompletionModel":
+        """The same, with new items as their public features G tell."""
+        if self.new_item_map is None or not is_new.any():
+            return self
+        with one_blas_thread():
+            told = self.new_item_map[0] + G[is_new] @ self.new_item_map[1:]
+        base, features, factors = self.base.copy(), self.features.copy(), self.factors.copy()
+        n = 1 + features.shape[1]
+        expected = told[:, 0] if self.unobserved else np.clip(told[:, 0], -1.0, 1.0)
+        base[is_new], features[is_new], factors[is_new] = expected, told[:, 1:n], told[:, n:]
+        return replace(self, base=base, features=features, factors=factors)
 
     def scores(self, coefficients: FloatArray) -> FloatArray:
         """Predictions for all items, a row for each row of coefficients."""

@@ -13,7 +13,13 @@ from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.forecast import forecast_completion
 from hushrank.estimators.completion.options import METHODS, to_options
-from hushrank.estimators.completion.parameters import CatalogueParam, CompletionMethodParam, build_catalogue
+from hushrank.estimators.completion.parameters import (
+    CatalogueParam,
+    CompletionMethodParam,
+    FeaturesParam,
+    NewItemsParam,
+    build_catalogue,
+)
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget, Unit
@@ -43,6 +49,18 @@ class CompletionPlanner(PrivateRelease):
             help="Public catalogue: a count, for ids 0, 1, ..., or a CSV or Parquet file with the ids in the column "
             "item (or in its only column).",
         ),
+        "item_features": FeaturesParam(
+            later=True,
+            default=None,
+            help="Public facts about the items, free of budget: a CSV or Parquet file with the column item and columns "
+            "of numbers, categories or words joined by |. Never compute them from the ratings.",
+        ),
+        "new_items": NewItemsParam(
+            later=True,
+            default=None,
+            help="Items that nobody can have rated yet, predicted by --item-features: a CSV or Parquet file with their "
+            "ids in the column item.",
+        ),
         "method": CompletionMethodParam(
             words=tuple(METHODS), default="spectral", help="spectral is the most accurate."
         ),
@@ -68,6 +86,8 @@ class CompletionPlanner(PrivateRelease):
     delta: float
     rating_range: Any
     items: Any
+    item_features: Any
+    new_items: Any
     method: Any
     offsets: bool
     feedback: str
@@ -93,6 +113,11 @@ class CompletionPlanner(PrivateRelease):
             requirement = "> 0, because its sums over users have Gaussian noise (0 would need far more of it)"
             raise InvalidParameter(owner, "delta", requirement, self.delta)
         check_user_count(self.n_users, budget.neighbors, owner)
+        if not (self.offsets or self._is_implicit):
+            for name in ("item_features", "new_items"):  # a matrix of low rank alone has no place for them
+                if getattr(self, name) is not None:
+                    requirement = "None without offsets, unless feedback is implicit"
+                    raise InvalidParameter(owner, name, requirement, type(getattr(self, name)).__name__)
         if not self._is_implicit:
             check_rating_range(self.rating_range, owner)
         elif not to_options(self.method).supports_implicit:

@@ -1,9 +1,10 @@
 """Ratings on which a private recommender shows the noise of some of its releases.
 
 Reading with offsets and for implicit feedback, the counts of the items, which are published as they were released
-        (`item_means`). Without them the default method publishes, as ridge, the mean square of a rating, a quotient of
-        two noisy sums, if it finds no factors (`spectral_matrix`). The other methods mix all of their noise into
-        factors: nothing is read.
+        (`item_means`); for implicit feedback with all of the budget, since on these data no factor has a chance
+        (`implicit_counts`). Without them the default method publishes, as ridge, the mean square of a rating, a
+        quotient of two noisy sums, if it finds no factors (`spectral_matrix`). The other methods mix all of their noise
+        into factors: nothing is read.
 Data    for counts, one rating of every user, of the items in turn. For squares, two ratings +-v of every user, with all
         signs equally often, so that no two items go together. Nobody is clipped.
 """
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hushrank.estimators.completion.implicit_recipe import IMPLICIT
 from hushrank.estimators.completion.options import Spectral
 from hushrank.estimators.completion.recipes import ITEM_MEANS, MATRIX
+from hushrank.privacy.adaptive import COUNT_SHARE
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.mechanisms.vector import vector_lattice
@@ -51,16 +54,24 @@ def completion_probe(
 
 
 def _counts_probe(event: Gaussian, neighbors: Neighbors, n_items: int, to_ratings: ToRatings) -> NoiseProbe:
-    lattice = vector_lattice(1.0, _share(event, ITEM_MEANS.counts_share), neighbors, nonnegative=True)
     # So many users that a noisy search finds their one rating, and that no count comes near zero: 1e-10 a fit.
     n_users = n_items * math.ceil(max(240.0 / n_items, 45.0) * event.noise_multiplier)
 
     def levels(model: Any) -> dict[str, float]:
+        lattice = vector_lattice(1.0, _share(event, _counts_share(model, neighbors)), neighbors, nonnegative=True)
         return {"counts of items": normal_level(model.item_counts_ - n_users / n_items, lattice.scale)}
 
     users = np.arange(n_users)
     data = (to_ratings(np.full(n_users, _NORM)), (users, users % n_items))
     return NoiseProbe(scipy.sparse.csr_array(data, shape=(n_users, n_items)), levels, _COUNT_FITS)
+
+
+def _counts_share(model: Any, neighbors: Neighbors) -> float:
+    """Share of the budget that a fitted model has spent on its counts."""
+    if model.feedback != "implicit":
+        return ITEM_MEANS.counts_share
+    before = ITEM_MEANS.quantile_share + (COUNT_SHARE if neighbors is Neighbors.ADD_REMOVE else 0.0)
+    return 1.0 - before - (0.0 if model.item_features is None else IMPLICIT.check_share)
 
 
 def _squares_probe(event: Gaussian, n_items: int, to_ratings: ToRatings) -> NoiseProbe:

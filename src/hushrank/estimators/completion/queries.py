@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import UserBlock
+from hushrank.data.ratings.item_features import ItemFeatures
 from hushrank.data.ratings.rating_range import check_rating_range
+from hushrank.estimators.completion.explanations import Reasons, reasons_for
 from hushrank.estimators.completion.histories import find_items, read_histories, read_pairs
+from hushrank.estimators.completion.item_means import OWN_COLUMNS
+from hushrank.estimators.completion.known_items import restore_features
 from hushrank.estimators.completion.model import CompletionModel
+from hushrank.estimators.completion.parameters import find_new_items
+from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
@@ -34,11 +40,15 @@ class Recommendations(NamedTuple):
     users : ndarray of shape (n_users,) or None
         Whose they are: ids of a table in the order of their first appearance, numbers of the rows of a matrix; None
         for one person. ``dict(zip(top.users, top.items))`` gives each user's items by id.
+    reasons : list or None
+        If asked for: what speaks for each item, a tuple of names of public features, such as ("Comedy", "Film-Noir");
+        empty where no feature does. A list of items, or for several users a list of such lists.
     """
 
     items: NDArray[Any]
     scores: FloatArray
     users: NDArray[Any] | None = None
+    reasons: list[Any] | None = None
 
 
 class Recommender:
@@ -50,6 +60,7 @@ class Recommender:
     feedback: str
     rating_range: Any
     unobserved_weight: float
+    new_items: Any
     item_factors_: FloatArray
     item_features_: FloatArray
     item_means_: FloatArray
@@ -89,38 +100,64 @@ class Recommender:
         predicted = self._to_ratings(model.at(chosen).scores(coefficients))
         return predicted[0] if histories.is_single else predicted
 
-    def recommend(self, own_ratings: Any, n: int = 10, exclude_seen: bool = True) -> Recommendations:
+    def recommend(
+        self, own_ratings: Any, n: int = 10, exclude_seen: bool = True, explain: bool = False
+    ) -> Recommendations:
         """The `n` items with the highest predictions, without those rated already unless asked for.
 
         Answers for several users carry their ids, see `Recommendations`. Where a user has seen so many items that fewer
         than `n` are left, one person gets fewer; among several users the last places of such a user hold items that
-        were seen, with score -inf.
+        were seen, with score -inf. `explain` adds what of the public features of an item this user likes, by the user's
+        own slopes on them; there are no reasons where the model has no features or found them useless.
         """
         model, histories = self._model(), self._histories(own_ratings)
         n = min(self._check_n(n), len(self.items_))
-        block, chosen, scores = histories.block, [], []
+        features = restore_features(self._learned()) if explain else None
+        block, chosen, scores, reasons = histories.block, [], [], []
         for start in range(0, len(block), _USERS_AT_ONCE):
             part = _some_users(block, start, _USERS_AT_ONCE)
-            predicted = self._to_ratings(model.scores(model.fold_in(part)), clip=False)
+            coefficients = model.fold_in(part)
+            predicted = self._to_ratings(model.scores(coefficients), clip=False)
             if exclude_seen:
                 predicted[np.repeat(np.arange(len(part)), np.diff(part.indptr)), part.items] = -np.inf
             best = _largest(predicted, n)
             chosen.append(best)
             scores.append(np.take_along_axis(predicted, best, axis=1))
+            if explain:
+                reasons += self._reasons(features, coefficients, best)
         positions = np.concatenate(chosen) if chosen else np.empty((0, n), np.int64)
         values = self._clip(np.concatenate(scores)) if scores else np.empty((0, n))
         items = self.items_[positions]
         if histories.is_single:
             left = ~np.isneginf(values[0])
-            return Recommendations(items[0][left], values[0][left])
-        return Recommendations(items, values, histories.users)
+            told = [why for why, kept in zip(reasons[0], left, strict=True) if kept] if explain else None
+            return Recommendations(items[0][left], values[0][left], reasons=told)
+        return Recommendations(items, values, histories.users, reasons if explain else None)
+
+    def _reasons(
+        self, features: ItemFeatures | None, coefficients: FloatArray, best: NDArray[np.int64]
+    ) -> list[list[Reasons]]:
+        """What speaks for each user's items."""
+        if features is None:
+            return [[()] * best.shape[1] for _ in best]
+        n_own = 0 if self._is_implicit else OWN_COLUMNS
+        along = self._learned()["feature_map_"][1:, 1 + n_own : 1 + self.item_features_.shape[1]]
+        slopes = coefficients[:, n_own : n_own + along.shape[1]] @ along.T
+        return [reasons_for(features, own, items) for own, items in zip(slopes, best, strict=True)]
 
     def similar_items(self, item: Any, n: int = 10) -> Recommendations:
-        """Items whose factors point the same way, by cosine; all scores are 0 where the data supported no factors."""
-        self._learned()
+        """Items whose factors point the same way, by cosine.
+
+        For an item without factors, such as a new one, those with like public features; all scores are 0 where there is
+        neither.
+        """
+        features = restore_features(self._learned())
         position = int(self._positions([item])[0])
-        norms = np.linalg.norm(self.item_factors_, axis=1)
-        unit = self.item_factors_ / np.where(norms > 0, norms, 1.0)[:, None]
+        vectors = self.item_factors_
+        if features is not None and not vectors[position].any():
+            vectors = PublicItems.of(features.values, len(vectors)).G
+        norms = np.linalg.norm(vectors, axis=1)
+        unit = vectors / np.where(norms > 0, norms, 1.0)[:, None]
         cosines = unit @ unit[position]
         cosines[position] = -np.inf
         best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
@@ -161,8 +198,16 @@ class Recommender:
         """The released model in its own units."""
         self._learned()
         weight = self.unobserved_weight if self._is_implicit else 0.0
-        base = self._from_ratings(self.item_means_)
-        return CompletionModel(base, self.item_features_, self.item_factors_, self.ridge_, self.item_counts_, weight)
+        is_new = find_new_items(self.new_items, self._catalogue, type(self).__name__) if weight else None
+        return CompletionModel(
+            self._from_ratings(self.item_means_),
+            self.item_features_,
+            self.item_factors_,
+            self.ridge_,
+            self.item_counts_,
+            weight,
+            is_new=is_new,
+        )
 
     @property
     def _catalogue(self) -> Catalogue:
@@ -174,9 +219,9 @@ class Recommender:
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the catalogue, which follows from the ids."""
+        """Everything but what follows from the ids and the parameters."""
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_made_catalogue"}
+        return {name: value for name, value in state.items() if name not in ("_made_catalogue", "_made_public")}
 
     def _histories(self, own_ratings: Any) -> Any:
         limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.linalg.quantize import FloatArray, compiled
-from hushrank.linalg.ridge import invert_factorized, ridge_solution
+from hushrank.linalg.ridge import LANES, invert_factorized, multiply_rows, ridge_solution
 from hushrank.linalg.scatter import (
     Bound,
     IntegerArray,
@@ -148,9 +148,9 @@ def find_residuals(items: Positions, values: Values, model: Regression, z: Float
     """Fill e with values - base - W z at the items."""
     base, W = model.base, model.W
     for i in range(len(items)):
-        fitted = base[items[i]]
-        for a in range(W.shape[1]):
-            fitted += W[items[i], a] * z[a]
+        w, fitted = W[items[i]], base[items[i]]
+        for a in range(len(w)):
+            fitted += w[a] * z[a]
         e[i] = values[i] - fitted
 
 
@@ -159,8 +159,8 @@ def solve_user(ratings: RatingArrays, i: int, model: Regression, work: Workspace
     """Fill the workspace for user i: A, L and z by `ridge_solution`, and e with what is left of the residuals."""
     own = slice(ratings.indptr[i], ratings.indptr[i + 1])
     items, values = ratings.items[own], ratings.values[own]
-    work.z[:] = 0.0
-    find_residuals(items, values, model, work.z, work.e)
+    for t in range(len(items)):
+        work.e[t] = values[t] - model.base[items[t]]
     solved = ridge_solution(model.W, items, work.e, model.ridge, work.A, work.L, work.z)
     find_residuals(items, values, model, work.z, work.e)
     return solved
@@ -208,35 +208,36 @@ def add_gradients(
     """
     indptr, W, work = ratings.indptr, model.W, new_workspace(ratings.indptr, model.W.shape[1])
     k, first = W.shape[1], int(has_base)
-    P, column = np.empty((k, k)), np.empty(k)
+    P, lanes, spreads = np.empty((k, k - first_column)), np.empty((k, LANES)), np.empty((k - first_column, LANES))
     G = np.empty((len(work.e), first + k - first_column))
     for i in range(len(indptr) - 1):
         own = ratings.items[indptr[i] : indptr[i + 1]]
         if not solve_user(ratings, i, model, work):
             shortened[0] += round_number(1.0 - shortening.center, shortening.bound)
             continue
-        invert_factorized(work.L, column, P)
+        invert_factorized(work.L, first_column, P)
         weight = user_weight(len(own), weights.count_norm)
         for t in range(len(own)):
             j = own[t]
             scale = weight * weights.of_items[j]
             if has_base:
                 G[t, 0] = work.e[t] * scale
+            if t % LANES == 0:
+                multiply_rows(own[t : t + LANES], W, P, lanes, spreads)
             for a in range(first_column, k):
-                spread = 0.0
-                for b in range(k):
-                    spread += W[j, b] * P[b, a]
-                G[t, first + a - first_column] = (work.e[t] * work.z[a] - model.ridge * spread) * scale
+                G[t, first + a - first_column] = (
+                    work.e[t] * work.z[a] - model.ridge * spreads[a - first_column, t % LANES]
+                ) * scale
         factor = add_contribution(G, len(own), own, bound, total)
         shortened[0] += round_number(factor - shortening.center, shortening.bound)
 
 
 class RowsOfItems(NamedTuple):
-    """Which rows of users enter a second moment: x_j = (e_j + shift) scales_j of the items with a position.
+    """Which rows of users enter a second moment: x_j = (e_j + shifts_j) scales_j of the items with a position.
 
     Attributes
     ----------
-    shift : float
+    shifts : ndarray of shape (n_items,)
     scales : ndarray of shape (n_items,)
     positions : ndarray of shape (n_items,)
         Row of the matrix for each item, rising, or -1.
@@ -244,7 +245,7 @@ class RowsOfItems(NamedTuple):
         Whether every row is scaled to the norm of the bound, or only longer ones are shortened.
     """
 
-    shift: float
+    shifts: FloatArray
     scales: FloatArray
     positions: Positions
     is_stretched: bool
@@ -264,7 +265,7 @@ def quantize_rows(ratings: RatingArrays, model: Regression, wanted: RowsOfItems,
         for t in range(len(own)):
             position = wanted.positions[own[t]]
             if position >= 0:
-                x[n] = (work.e[t] + wanted.shift) * wanted.scales[own[t]]
+                x[n] = (work.e[t] + wanted.shifts[own[t]]) * wanted.scales[own[t]]
                 columns[start + n] = position
                 squared += x[n] * x[n]
                 n += 1

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.completion.item_means import Census, release_census, release_means, user_columns
+from hushrank.estimators.completion.feature_slopes import release_means_and_slopes
+from hushrank.estimators.completion.item_means import (
+    OWN_COLUMNS,
+    Census,
+    column_variances,
+    release_census,
+    slope_variances,
+    user_columns,
+)
 from hushrank.estimators.completion.leave_one_out import Variants
 from hushrank.estimators.completion.model import CompletionModel, FactorLearner
 from hushrank.estimators.completion.rating_kernels import Regression
@@ -26,12 +34,13 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RatingState:
-    """Where a fit has got to."""
+    """Where a fit has got to; `along` is what item means are expected to change by with each public feature."""
 
     census: Census
     prior: Prior
     means: FloatArray
     factors: FloatArray
+    along: FloatArray
 
     @property
     def features(self) -> FloatArray:
@@ -52,8 +61,8 @@ class RatingState:
 def learn_ratings_around(releases: RatingReleases, learn_factors: FactorLearner) -> CompletionModel:
     """Means, slopes, variances and the final check, around factors that are learned in whatever way."""
     census, prior = release_census(releases), Prior()
-    means = release_means(releases, census, prior, RATINGS.means_share, RATINGS.mean_rounds)
-    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)))
+    census, means = release_means_and_slopes(releases, census, prior, RATINGS.means_share)
+    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)), means.along)
     state = estimate_variances(releases, state)
     model = CompletionModel(state.base, state.features, state.factors, state.prior.noise, census.counts)
     factors = learn_factors(model, releases.left - RATINGS.check_share - RATINGS.moments_share)
@@ -66,7 +75,8 @@ def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingSt
 
     Each variance is multiplied by a ratio of noisy sums, to a power below 1 where the noise is large.
     """
-    model, prior, n_people = state.regression, state.prior, releases.n_people
+    model, prior, n_people, items = state.regression, state.prior, releases.n_people, state.census.items
+    n_fixed = OWN_COLUMNS + items.n_slopes
     k = model.W.shape[1]
     lattice = releases.vector_lattice(RATINGS.moment_norm * math.sqrt(k + 1), RATINGS.moments_share, nonnegative=True)
     sums = releases.release(releases.total(sum_moments, (model, lattice)), lattice)
@@ -83,8 +93,11 @@ def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingSt
         offset=prior.offset * float(factors[0]),
         slope=prior.slope * float(factors[1]),
         popularity=prior.popularity * float(factors[2]),
+        features=tuple(
+            v * float(f) for v, f in zip(slope_variances(items, prior), factors[OWN_COLUMNS:n_fixed], strict=True)
+        ),
     )
-    return replace(state, prior=prior, factors=state.factors * np.sqrt(factors[3:]))
+    return replace(state, prior=prior, factors=state.factors * np.sqrt(factors[n_fixed:]))
 
 
 def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionModel:
@@ -98,8 +111,33 @@ def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionMo
     best = int(np.argmin(sums))
     chosen = best + 1 if sums[best] < -RATINGS.check_deviations * lattice.scale else 0
     scales = np.where(np.arange(f + r) < variants.widths[chosen], variants.scales[chosen], 0.0)
-    ridge = float(variants.ridges[chosen])
-    return CompletionModel(state.base, features * scales[:f], factors * scales[f:], ridge, state.census.counts)
+    ridge, n_told = float(variants.ridges[chosen]), 1 + state.census.items.G.shape[1]
+    return CompletionModel(
+        state.base,
+        features * scales[:f],
+        factors * scales[f:],
+        ridge,
+        state.census.counts,
+        new_item_map=np.hstack([map_new_items(state) * np.append(1.0, scales[:f]), np.zeros((n_told, r))]),
+    )
+
+
+def map_new_items(state: RatingState) -> FloatArray:
+    """Base and columns of an item that nobody has rated, as `CompletionModel.new_item_map`; it has no factors.
+
+    Its popularity, and its mean but for what features tell, are those of a typical rating.
+    """
+    census, items = state.census, state.census.items
+    shares, along = census.rating_shares, state.along
+    expected = np.append(shares @ state.means - (shares @ items.G) @ along, along)  # without features, then by feature
+    table = np.zeros((len(expected), 1 + OWN_COLUMNS + items.n_slopes))
+    table[:, 0] = table[:, 2] = expected
+    table[0, 0] += census.center
+    table[0, 1] = 1.0
+    table[0, 2] -= shares @ state.means
+    table[0, 1 + OWN_COLUMNS :] = -(shares @ items.slopes)
+    table[1:, 1 + OWN_COLUMNS :] = items.projection
+    return table * np.sqrt([1.0, *column_variances(items, state.prior)])
 
 
 def make_variants(n_features: int, n_factors: int, noise: float) -> Variants:

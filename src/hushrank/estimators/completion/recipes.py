@@ -29,6 +29,7 @@ class Prior:
     noise : of a rating about its prediction
     offset, slope, popularity : of the users' three coefficients
     item : of an item mean about its line
+    features : of the users' slopes on public features, one by one; none before they are estimated
     """
 
     noise: float = 0.2
@@ -36,6 +37,7 @@ class Prior:
     slope: float = 0.2
     popularity: float = 0.0075
     item: float = 0.0375
+    features: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class ItemMeansRecipe:
         Of the grid on which the quantile is searched.
     low_quantile : float
         The quantile: users with more ratings are weighted down to the influence of a user at it.
-    least_count : float
-        Lowest count of an item, in deviations of its noise.
+    least_count, new_count : float
+        Lowest count of an item, in deviations of its noise, and that of a new item as a part of it.
     weight_power : float
         Contributions to an item are weighted by counts^-weight_power: rare items get less noise, popular ones more.
     clip : float
@@ -76,6 +78,7 @@ class ItemMeansRecipe:
     grid_points: int = 128
     low_quantile: float = 0.25
     least_count: float = 0.5
+    new_count: float = 1e-3
     weight_power: float = 0.25
     clip: float = 0.7
     least_kept: float = 0.2
@@ -99,12 +102,15 @@ class RatingsRecipe:
     top_items_per_user : float
         Items that can have factors, as a multiple of n_users mu sqrt(spectral_share).
     fewest_top_items : int
-    least_cover : float
-        Share of the ratings that these items must carry.
+    least_cover, least_edges : float
+        Share of the ratings that these items must carry; noise edges that a factor of all of their variance must reach.
     rounds, cut : int, float
         Of the imputation of the diagonal; eigenvalues are kept from so many noise edges on.
-    row_power : float
-        Rows of the second moment are scaled by popularity^-row_power.
+    row_power, density_power : float
+        Rows of the second moment are scaled by popularity^-row_power; their constant falls as the share of the items
+        that people rate rises, by this power.
+    least_told : float
+        Part of the constant from which on the direction of popularity is projected out.
     factor_variance, largest_factor : float
         Variance of factors at the start, and their largest entry in deviations.
     step_size, factor_step_variance, mean_step_part : float
@@ -129,9 +135,12 @@ class RatingsRecipe:
     top_items_per_user: float = 0.13
     fewest_top_items: int = 100
     least_cover: float = 0.4
+    least_edges: float = 1.5
     rounds: int = 3
     cut: float = 1.1
     row_power: float = 0.25
+    density_power: float = 3.0
+    least_told: float = 0.1
     factor_variance: float = 0.005
     largest_factor: float = 3.0
     step_size: float = 0.7
@@ -237,35 +246,6 @@ class MatrixRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class ImplicitRecipe:
-    """Implicit feedback: popularity and, with the rest of the budget, factors.
-
-    What these constants were tuned on was not recorded; recall on MovieLens-1M was measured with them.
-
-    Attributes
-    ----------
-    top_items_per_user : float
-        Items that can have factors, as a multiple of n_users mu: so few that several eigenvalues stand above the noise.
-    fewest_top_items : int
-    rounds, cut : int, float
-        Of the imputation of the diagonal; eigenvalues are kept from so many noise edges on.
-    popularity_weight : float
-        So small that popularity decides only where factors do not: among items without factors, and for users without
-        history.
-    ridge, unit_ridge : float
-        Of a user's regression: with the spectral factors, and with those of other methods.
-    """
-
-    top_items_per_user: float = 0.06
-    fewest_top_items: int = 100
-    rounds: int = 3
-    cut: float = 1.1
-    popularity_weight: float = 1e-3
-    ridge: float = 1e-6
-    unit_ridge: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class AlsRecipe:
     """Alternating least squares: what its options do not say. What the share was tuned on was not recorded."""
 
@@ -295,6 +275,5 @@ class FactoredGradientRecipe:
 ITEM_MEANS = ItemMeansRecipe()
 RATINGS = RatingsRecipe()
 MATRIX = MatrixRecipe()
-IMPLICIT = ImplicitRecipe()
 ALS = AlsRecipe()
 FACTORED_GRADIENT = FactoredGradientRecipe()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.privacy.adaptive import AdaptiveReleases
 from hushrank.privacy.events import Gaussian
 from hushrank.privacy.guarantee import Neighbors
@@ -18,6 +19,8 @@ class RatingReleases(AdaptiveReleases):
         As of `AdaptiveReleases`.
     n_items : int
         Items of the catalogue.
+    items : PublicItems, optional
+        What is public about them; by default nothing.
     """
 
     def __init__(
@@ -30,6 +33,8 @@ class RatingReleases(AdaptiveReleases):
         *,
         n_people: int | None,
         n_items: int,
+        items: PublicItems | None = None,
     ) -> None:
         super().__init__(event, neighbors, n_max, noise, total, n_people=n_people)
         self.n_items = n_items
+        self.items = PublicItems.of(None, n_items) if items is None else items

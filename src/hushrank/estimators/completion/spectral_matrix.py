@@ -50,7 +50,7 @@ def _spectral_start(releases: RatingReleases, entries: Entries, rank: int, top_i
     chosen = _chosen_items(releases, entries, top_items)
     lattice = releases.gram_lattice(entries.row_norm, MATRIX.spectral_share)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
-    rows = RowsOfItems(0.0, np.ones(n_items), place_items(chosen, n_items), False)
+    rows = RowsOfItems(np.zeros(n_items), np.ones(n_items), place_items(chosen, n_items), False)
     (total,) = releases.total(SecondMoment(), RowState(nothing, rows, lattice))
     unit = entries.stretch / (m * p * p)
     S = releases.release_hollow(total, lattice)

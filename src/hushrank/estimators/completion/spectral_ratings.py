@@ -13,7 +13,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.estimators.completion.item_means import Census, Means, mean_factor, release_census, release_means
+from hushrank.estimators.completion.feature_slopes import release_means_and_slopes, share_of_slopes
+from hushrank.estimators.completion.item_means import (
+    OWN_COLUMNS,
+    Census,
+    Means,
+    mean_factor,
+    release_census,
+    release_means,
+)
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.rating_kernels import RowsOfItems
 from hushrank.estimators.completion.rating_model import RatingState, choose_variant, estimate_variances
@@ -35,30 +43,36 @@ FloatArray = NDArray[np.float64]
 def learn_ratings(releases: RatingReleases, rank: int, top_items: int) -> CompletionModel:
     """Learn item means and up to `rank` factors, with all that is left of the budget."""
     census, prior = release_census(releases), Prior()
-    n_top = items_with_factors(releases, census, rank, top_items)
-    without_factors = releases.left - RATINGS.check_share - 2 * RATINGS.moments_share
-    share = RATINGS.means_share if n_top else without_factors
-    means = release_means(releases, census, prior, share, RATINGS.mean_rounds)
-    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)))
-    state = estimate_variances(releases, state)
+    n_top, rank = items_with_factors(releases, census, rank, top_items)
+    for_later = RATINGS.check_share + 2 * RATINGS.moments_share + share_of_slopes(releases.items)
+    share = RATINGS.means_share if n_top else releases.left - for_later
+    census, means = release_means_and_slopes(releases, census, prior, share)
+    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)), means.along)
+    if not (n_top and census.items.n_slopes):  # the start of factors does not see slopes, and comes with variances
+        state = estimate_variances(releases, state)
     if n_top:
-        state = _learn_factors(releases, state, means, min(rank, n_top // 4), n_top)
-    state = estimate_variances(releases, state)
-    return choose_variant(releases, state)
+        state = _learn_factors(releases, state, means, rank, n_top)
+    return choose_variant(releases, estimate_variances(releases, state))
 
 
-def items_with_factors(releases: RatingReleases, census: Census, rank: int, top_items: int) -> int:
-    """How many items, the most popular ones, can have factors; 0 if they carry too few ratings for any.
+def items_with_factors(releases: RatingReleases, census: Census, rank: int, top_items: int) -> tuple[int, int]:
+    """How many items, the most popular ones, can have factors, and how many; 0 if they carry too few ratings for any.
 
     So many that a typical first eigenvalue of their second moment is about twice the noise edge; they must carry 40 %
-    of the ratings, and a user at the low quantile must have more ratings of them than there are factors.
+    of the ratings. There are at most as many factors as a user at the low quantile has ratings of these items, k. And
+    where items are rated alike, a factor that explains everything, with the eigenvalue n_users k / n_items, must stand
+    out: pairs of ratings are what a second moment sees, and few ratings make few pairs.
     """
     n_items = releases.n_items
-    detectable = RATINGS.top_items_per_user * releases.n_people * releases.mu * math.sqrt(RATINGS.spectral_share)
+    mu = releases.mu * math.sqrt(RATINGS.spectral_share)
+    detectable = RATINGS.top_items_per_user * releases.n_people * mu
     top = int(min(max(detectable, min(RATINGS.fewest_top_items, n_items)), n_items, top_items))
     cover = float(np.sort(census.counts)[::-1][:top].sum() / census.counts.sum())
-    has_factors = top >= 4 and cover >= RATINGS.least_cover and census.count_norm**2 * cover >= rank
-    return top if has_factors else 0
+    per_user = census.count_norm**2 * cover
+    edges = releases.n_people * per_user / top / (2 * math.sqrt(top) / mu)
+    most = min(rank, top // 4, int(per_user))
+    has_factors = most >= 1 and cover >= RATINGS.least_cover and edges >= RATINGS.least_edges
+    return (top, most) if has_factors else (0, 0)
 
 
 def _learn_factors(releases: RatingReleases, state: RatingState, means: Means, rank: int, n_top: int) -> RatingState:
@@ -67,7 +81,7 @@ def _learn_factors(releases: RatingReleases, state: RatingState, means: Means, r
     if state.factors.shape[1] == 0:
         share = releases.left - RATINGS.check_share - RATINGS.moments_share
         more = release_means(releases, state.census, state.prior, share, RATINGS.mean_rounds, means)
-        return replace(state, means=more.means)
+        return replace(state, means=more.means, along=more.along)
     state = estimate_variances(releases, state)
     share = (releases.left - RATINGS.check_share - RATINGS.moments_share) / RATINGS.em_rounds
     for _ in range(RATINGS.em_rounds):
@@ -82,11 +96,16 @@ def _spectral_factors(releases: RatingReleases, state: RatingState, rank: int, n
     popularity = np.maximum(census.counts, 1.0) / max(float(census.counts.max()), 1.0)
     scales = popularity**-RATINGS.row_power
     lattice = releases.gram_lattice(1.0, RATINGS.spectral_share)
-    rows = RowsOfItems(math.sqrt(state.prior.noise), scales, place_items(chosen, n_items), True)
-    (total,) = releases.total(SecondMoment(), RowState(state.regression, rows, lattice))
+    tells = what_rating_tells(releases, census)
+    rows = RowsOfItems(math.sqrt(state.prior.noise) * tells, scales, place_items(chosen, n_items), True)
+    # Without slopes on features: a factor that they tell about must not be missed for that.
+    model = state.regression._replace(W=np.ascontiguousarray(state.features[:, :OWN_COLUMNS]))
+    (total,) = releases.total(SecondMoment(), RowState(model, rows, lattice))
     S = releases.release_hollow(total, lattice)
     expected = (popularity * scales)[chosen]
-    project_out(S, expected / np.linalg.norm(expected))  # what popularity alone explains
+    if census.rating_shares @ tells >= RATINGS.least_told:
+        along = expected * tells[chosen]
+        project_out(S, along / max(float(np.linalg.norm(along)), 1e-300))  # what popularity alone explains
     Q, _, alignments = top_hollow_eigenpairs(S, rank, lattice.scale, rounds=RATINGS.rounds, cut=RATINGS.cut)
     factors = np.zeros((n_items, Q.shape[1]))
     factors[chosen] = Q / expected[:, None]
@@ -94,6 +113,25 @@ def _spectral_factors(releases: RatingReleases, state: RatingState, rank: int, n
     most = RATINGS.largest_factor
     scaled: FloatArray = np.clip(factors / norms * np.sqrt(alignments), -most, most)
     return scaled * math.sqrt(RATINGS.factor_variance)
+
+
+def what_rating_tells(releases: RatingReleases, census: Census) -> FloatArray:
+    """How much, between 0 and 1, it tells about somebody's taste that this person has rated an item at all.
+
+    Nothing of an item that everybody rates, and nothing at all where people rate most of what there is: a constant for
+    it in the rows of a second moment then only takes the place of the ratings.
+    """
+    chances = rating_chances(releases, census)
+    typical = float(census.rating_shares @ chances)
+    return np.asarray((1.0 - chances) * (1.0 - typical**2) ** RATINGS.density_power)
+
+
+def rating_chances(releases: RatingReleases, census: Census) -> FloatArray:
+    """Shares of the users who rate each item, from released counts: these are weighted, by what a typical user has."""
+    per_user, norm = float(census.counts.sum()) / releases.n_people, census.count_norm
+    n_likely = (per_user / norm) ** 2 if per_user > norm**2 else per_user
+    weight = min(1.0, norm / math.sqrt(max(n_likely, 1e-12)))
+    return np.clip(census.counts / (releases.n_people * weight), 0.0, 1.0)
 
 
 def _em_step(releases: RatingReleases, state: RatingState, share: float) -> RatingState:

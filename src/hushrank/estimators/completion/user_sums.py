@@ -12,6 +12,7 @@ from hushrank.data.ratings.grouping import UserBlock
 from hushrank.estimators.completion import rating_kernels as kernels
 from hushrank.estimators.completion.leave_one_out import Variants, add_error_differences
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights
+from hushrank.estimators.completion.relevance_kernels import add_relevances
 from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
 from hushrank.linalg.histogram import integer_histogram
 from hushrank.linalg.scatter import Bound, IntegerArray, IntegerRows, add_row_products
@@ -163,6 +164,14 @@ def sum_error_differences(block: UserBlock, state: tuple[Regression, Variants, G
     model, variants, lattice = state
     total = np.zeros((1, len(variants.widths) - 1), np.int64)
     add_error_differences(arrays_of(block), model, variants, vector_bound(lattice), total)
+    return np.asarray(total[0])
+
+
+def sum_relevances(block: UserBlock, state: tuple[Regression, FloatArray, GaussianLattice]) -> IntegerArray:
+    """Sum of how much more each feature explains of the users' residuals than chance would."""
+    model, G, lattice = state
+    total = np.zeros((1, G.shape[1]), np.int64)
+    add_relevances(arrays_of(block), model, G, vector_bound(lattice), total)
     return np.asarray(total[0])
 
 

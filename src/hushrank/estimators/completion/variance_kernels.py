@@ -21,11 +21,11 @@ def add_moments(ratings: RatingArrays, model: Regression, bound: Bound, total: I
     """
     indptr, ridge, work = ratings.indptr, model.ridge, new_workspace(ratings.indptr, model.W.shape[1])
     k = model.W.shape[1]
-    P, column, G, row = np.empty((k, k)), np.empty(k), np.empty((1, 2 * k + 2)), np.zeros(1, np.int32)
+    P, G, row = np.empty((k, k)), np.empty((1, 2 * k + 2)), np.zeros(1, np.int32)
     for i in range(len(indptr) - 1):
         if not solve_user(ratings, i, model, work):
             continue
-        invert_factorized(work.L, column, P)
+        invert_factorized(work.L, 0, P)
         n_ratings = indptr[i + 1] - indptr[i]
         n, squares, freedom = max(n_ratings, 1), 0.0, float(k)
         for t in range(n_ratings):
@@ -46,11 +46,11 @@ def add_noise_levels(
     """Add every user's (|e|^2 / ridge, n - freedom) / n_expected: the ratio of the sums corrects `ridge`."""
     indptr, ridge, work = ratings.indptr, model.ridge, new_workspace(ratings.indptr, model.W.shape[1])
     k = model.W.shape[1]
-    P, column, G, row = np.empty((k, k)), np.empty(k), np.empty((1, 2)), np.zeros(1, np.int32)
+    P, G, row = np.empty((k, k)), np.empty((1, 2)), np.zeros(1, np.int32)
     for i in range(len(indptr) - 1):
         if not solve_user(ratings, i, model, work):
             continue
-        invert_factorized(work.L, column, P)
+        invert_factorized(work.L, 0, P)
         n_ratings = indptr[i + 1] - indptr[i]
         squares, free = 0.0, float(n_ratings - k)
         for t in range(n_ratings):

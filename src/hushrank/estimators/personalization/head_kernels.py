@@ -178,7 +178,7 @@ def solve_head(n: int, model: HeadModel, work: Workspace) -> Fit:
     if n == 0 or not is_solved:
         work.head[:] = 0.0
         return Fit(0, 0.0, 0.0)
-    invert_factorized(work.L, work.column, work.spread)
+    invert_factorized(work.L, 0, work.spread)
     residuals, weights, Z, spread = work.residuals, work.weights, work.Z, work.spread
     squares, information = 0.0, 0.0
     for i in range(n):
