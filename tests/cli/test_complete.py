@@ -197,14 +197,15 @@ def test_files_of_facts_give_the_model_of_the_library(films, features, new):
     assert_equal_models(hushrank.load("model"), expected)
 
 
-def test_one_file_is_catalogue_and_facts(films):
-    result = run(f"tastes.csv --items facts.csv --item-features facts.csv {TASTES} --out model")
-    assert result.exit_code == 0, result.exception
+def test_one_file_is_catalogue_and_facts(films, capsys):
+    line = f"tastes.csv --items facts.csv --item-features facts.csv {TASTES} --out model"
+    command.main(line.split(), standalone_mode=False)
+    output, errors = capsys.readouterr()
     model = hushrank.load("model")
     assert sorted(model.items_.tolist()) == list(range(N_FILMS))
     assert model.feature_names_ == ["Comedy", "Drama", "Horror", "Western", "year", "year squared"]
-    assert "public item features in 6 columns: users have own slopes on them" in " ".join(result.output.split())
-    assert result.stderr == ""
+    assert "public item features in 6 columns: users have own slopes on them" in " ".join(output.split())
+    assert errors == ""
 
 
 def test_facts_that_tell_nothing_are_said_to(films):

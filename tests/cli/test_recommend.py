@@ -37,6 +37,14 @@ def run(line):
     return CliRunner().invoke(command, line.split())
 
 
+def printed(line, capsys):
+    """Standard output, of a command that says nothing else."""
+    command.main(line.split(), standalone_mode=False)
+    output, errors = capsys.readouterr()
+    assert errors == ""
+    return output
+
+
 def rows(output):
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
 
@@ -121,29 +129,26 @@ def fans(folder, told):
     return folder
 
 
-def test_reasons_are_shown_and_told_to_machines(fans, told):
+def test_reasons_are_shown_and_told_to_machines(fans, told, capsys):
     expected = told.recommend(fan_of(2), 4, explain=True)
     assert expected.reasons[0][0] == "Horror"
-    result = run("told.hush --ratings fan.csv --n 4 --explain")
-    assert result.exit_code == 0 and result.stderr == ""
-    assert "because you like" in result.output
-    assert [row[1] for row in rows(result.output)] == [str(item) for item in expected.items]
-    assert [row[3] for row in rows(result.output)] == [" and ".join(why) for why in expected.reasons]
+    output = printed("told.hush --ratings fan.csv --n 4 --explain", capsys)
+    assert "because you like" in output
+    assert [row[1] for row in rows(output)] == [str(item) for item in expected.items]
+    assert [row[3] for row in rows(output)] == [" and ".join(why) for why in expected.reasons]
     result = run("told.hush --ratings fan.csv --n 4 --explain --json")
     (person,) = json.loads(result.stdout)["recommendations"]
     assert person == {
         "user": None, "items": expected.items.tolist(), "scores": expected.scores.tolist(),
         "reasons": [list(why) for why in expected.reasons],
     }  # fmt: skip
-    plain = run("told.hush --ratings fan.csv --n 4")
-    assert "because" not in plain.output and plain.stderr == ""
+    assert "because" not in printed("told.hush --ratings fan.csv --n 4", capsys)
     assert "reasons" not in json.loads(run("told.hush --ratings fan.csv --json").stdout)["recommendations"][0]
 
 
-def test_everybody_is_told_their_own_reasons(fans, told):
-    result = CliRunner().invoke(command, "told.hush --ratings fans.csv --n 3 --explain --json".split())
-    assert result.exit_code == 0 and result.stderr == ""
-    found = {person["user"]: person for person in json.loads(result.stdout)["recommendations"]}
+def test_everybody_is_told_their_own_reasons(fans, told, capsys):
+    output = printed("told.hush --ratings fans.csv --n 3 --explain --json", capsys)
+    found = {person["user"]: person for person in json.loads(output)["recommendations"]}
     assert set(found) == {"ann", "[bob]", "cyd"}
     for user, kind in (("ann", 0), ("[bob]", 3)):
         alone = told.recommend(fan_of(kind), 3, explain=True)
@@ -163,11 +168,13 @@ def test_reasons_beside_what_is_left(fans):
 NO_REASONS = "hushrank: no reasons: this model has no item features that tell about people's tastes.\n"
 
 
-def test_without_reasons_one_line_says_so(fans):
-    for line in ("model.hush --ratings mine.csv --explain", "model.hush --ratings many.csv --explain --json"):
-        result = run(line)
-        assert result.exit_code == 0 and result.stderr == NO_REASONS
-    people = json.loads(run("model.hush --ratings many.csv --n 2 --explain --json").stdout)["recommendations"]
+def test_without_reasons_one_line_says_so(fans, capsys):
+    command.main("model.hush --ratings mine.csv --explain".split(), standalone_mode=False)
+    assert capsys.readouterr().err == NO_REASONS
+    command.main("model.hush --ratings many.csv --n 2 --explain --json".split(), standalone_mode=False)
+    output, errors = capsys.readouterr()
+    assert errors == NO_REASONS
+    people = json.loads(output)["recommendations"]
     assert [person["reasons"] for person in people] == [[[], []], [[], []]]
 
 

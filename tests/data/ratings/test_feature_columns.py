@@ -167,7 +167,7 @@ def test_rows_are_put_into_the_order_of_the_catalogue(form):
     "column",
     [
         pa.array([1, None, 3], pa.uint8()),
-        pa.array([1.0, NAN, 3.0], pa.float16()),
+        pa.array(np.array([1.0, NAN, 3.0], np.float16)),
         pa.array([1.0, None, 3.0], pa.float32()),
         pa.array([Decimal("1.0"), None, Decimal("3.0")]),
         pa.array([1, None, 3], pa.decimal256(60, 0)),

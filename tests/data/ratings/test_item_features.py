@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -492,7 +493,8 @@ def outcome(features, catalogue):
 @given(frames(), st.sampled_from([Catalogue(4), Catalogue(["a", "b", "7"])]), st.booleans())
 def test_any_table_is_encoded_or_refused_whatever_the_order_of_its_rows(frame, catalogue, infers):
     if infers and len(set(frame.columns)) == frame.shape[1]:
-        frame = frame.infer_objects()
+        with suppress(OverflowError):  # of pandas 2.2, from integers that no float holds
+            frame = frame.infer_objects()
     assert outcome(frame, catalogue) == outcome(frame[::-1], catalogue)
 
 
