@@ -19,8 +19,11 @@ def one_blas_thread() -> Iterator[Callable[[], object]]:
     The number belongs to the process (OpenBLAS) or to a thread (MKL, OpenMP). Of uses that overlap in time, the first
     sets the number of the process and restores it: if each did, the last would restore what the first had set.
     """
-    limit = partial(_controller().limit, limits=1, user_api="blas")
-    if not _LIMITED.acquire(blocking=False):
+    controller = _controller()
+    limit = partial(controller.limit, limits=1, user_api="blas")
+    # With one thread to begin with there is nothing to set; asking is much faster than setting and restoring.
+    is_limited = all(library.num_threads == 1 for library in controller.lib_controllers if library.user_api == "blas")
+    if is_limited or not _LIMITED.acquire(blocking=False):
         yield limit
         return
     try:

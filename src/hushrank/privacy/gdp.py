@@ -8,6 +8,7 @@ Privacy    docs/privacy/accounting.md, sections 2 (curve), 4 (pure releases), 7 
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -130,6 +131,7 @@ def smallest_epsilon(log_curve: Callable[[float], float], target: float, high: f
     return crossing(lambda epsilon: log_curve(epsilon) - target, 0.0, high)
 
 
+@lru_cache(maxsize=256)  # every fit of an estimator asks for the same
 def epsilon_of_mu(mu: float, delta: float) -> float:
     """Smallest epsilon >= 0 with delta(epsilon; mu) <= delta, rounded up.
 
@@ -207,6 +209,7 @@ def zcdp_log_delta(epsilon: float, rho: float) -> float:
     return min((alpha - 1.0) * (alpha * rho - epsilon) + rest, 0.0)
 
 
+@lru_cache(maxsize=256)
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Smallest epsilon with zcdp_log_delta(epsilon, rho) <= log(delta), rounded up."""
     target = log_target(delta)

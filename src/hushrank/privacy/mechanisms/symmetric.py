@@ -106,7 +106,9 @@ def symmetric_lattice(
     numbers = parse_field(field, owner)
     most = 4 ** lattice_bits(n_max, owner, most=_ROW_BITS, powers=2)
     cost = _squared_frobenius_factor(relation) * Fraction(event.noise_multiplier) ** 2
-    exponent, squared_bound = largest_bound(lambda k: math.isqrt(math.floor(2 * 4**k / cost)), most)
+    exponent, squared_bound = largest_bound(
+        lambda k: math.isqrt((cost.denominator << 2 * k + 1) // cost.numerator), most
+    )
     return SymmetricLattice(event, relation, numbers, bound, squared_bound, exponent)
 
 

@@ -178,7 +178,7 @@ def vector_lattice(
         cost = _squared_l2_factor(relation, nonnegative) * Fraction(executable.noise_multiplier) ** 2
         finest = _L2_BITS if bits is None else check_integer(bits, "bits", owner, minimum=1, maximum=_L2_BITS)
         most = 4 ** lattice_bits(n_max, owner, most=finest, powers=1)
-        exponent, squared_bound = largest_bound(lambda k: math.floor(4**k / cost), most)
+        exponent, squared_bound = largest_bound(lambda k: (cost.denominator << 2 * k) // cost.numerator, most)
         return GaussianLattice(executable, relation, bound, squared_bound, exponent, nonnegative)
     if nonnegative:
         raise InvalidParameter(owner, "nonnegative", "False for a pure event (its L1 bound gains nothing)", True)
@@ -186,7 +186,7 @@ def vector_lattice(
         raise InvalidParameter(owner, "bits", "None for a pure event", bits)
     rate = Fraction(executable.epsilon) / _l1_factor(relation)  # factor T / 2^k <= epsilon
     most = 2 ** lattice_bits(n_max, owner, most=_L1_BITS, powers=1)
-    exponent, l1_bound = largest_bound(lambda k: math.floor(2**k * rate), most)
+    exponent, l1_bound = largest_bound(lambda k: (rate.numerator << k) // rate.denominator, most)
     return LaplaceLattice(executable, relation, bound, l1_bound, exponent)
 
 

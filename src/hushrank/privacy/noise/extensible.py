@@ -47,7 +47,7 @@ class ExtensibleDeviates:
     def row(self, i: int, depth: int) -> list[int]:
         """Midpoints of row i with 64 depth further digits: within one unit of 2^(bits + 1 + 64 depth) x."""
         columns = self.shape[1]
-        digits = [int(v) for v in self.values[i]]
+        digits = self.values[i].tolist()
         for index, value in self._wide.items():
             if index // columns == i:
                 digits[index % columns] = value

@@ -7,7 +7,6 @@ public factor is of this form, and so is a Laplace deviate with an arbitrary sca
 """
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +44,9 @@ def round_linear(L: Floats, Z: ExtensibleDeviates, offset: Integers) -> Integers
 
 def exact_entry(coefficients: list[float], Z: ExtensibleDeviates, j: int) -> int:
     """floor(sum_k L_k z_jk + 1/2) with as many further digits as it takes. Ends with probability one."""
-    exact = [Fraction(c) for c in coefficients]
-    common = math.lcm(*(c.denominator for c in exact))
-    weights = [int(c * common) for c in exact]
+    exact = [float(c).as_integer_ratio() for c in coefficients]
+    common = math.lcm(*(denominator for _, denominator in exact))
+    weights = [numerator * (common // denominator) for numerator, denominator in exact]
     slack = sum(abs(w) for w in weights)
     depth = 0
     while True:
