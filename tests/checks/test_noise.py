@@ -1,5 +1,6 @@
 """Missing noise is noticed, whichever release it is missing from; so is noise of another scale than the planned."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -90,14 +91,18 @@ NAMES = {
 }
 
 
-def with_noise(estimator, release, factor):
-    """The estimator, with `factor` times the noise in one of its releases."""
+def with_noise(estimator, release, factor, n_fits=None):
+    """The estimator, with `factor` times the noise in one of its releases, and perhaps fewer fits for its probe."""
     module, name, scale = RELEASES[release]
 
     class Planted(type(estimator)):
         def _fit(self, *arguments):
             with patch.object(module, name, scale(getattr(module, name), factor)):
                 return super()._fit(*arguments)
+
+        def _noise_probe(self, *arguments):
+            probe = super()._noise_probe(*arguments)
+            return probe if n_fits is None else replace(probe, n_fits=n_fits)
 
     return Planted(**estimator.get_params())
 
@@ -196,6 +201,16 @@ def test_the_number_that_tells_is_found_among_others(shift, spread):
 # The scale of the plan.
 
 HALF, TWICE, MILLIONTH = 0.5, 2.0, 1e-6
+# Releases of which a fit shows five numbers or four: half and twice their noise move the normal score of a fit by 1.3
+# or more, with deviations of 0.8 and 1.3, and are missed in 96 fits with probability below 1e-9. Other releases, and
+# factors next to 1, need the fits of the probe. The score of a millionth is -2.5 or less, whatever the release.
+SHOWN_WELL = ("second moment", "center", "second moment in a private radius")
+
+
+def fits_enough(release, factor):
+    if factor == MILLIONTH:
+        return 32
+    return 96 if release in SHOWN_WELL and factor in (HALF, TWICE) else None
 
 
 @pytest.mark.parametrize(
@@ -220,7 +235,9 @@ def test_noise_of_another_scale_is_noticed(estimator, release, factors):
     for factor in factors:
         size = "less" if factor < 1 else "more"
         with pytest.raises(AssertionError, match=f"^({name}): {size} noise than planned"):
-            check_noise_has_its_planned_scale(with_noise(estimator, release, factor), sample_for(estimator))
+            check_noise_has_its_planned_scale(
+                with_noise(estimator, release, factor, fits_enough(release, factor)), sample_for(estimator)
+            )
 
 
 def test_an_estimator_that_says_nothing_about_its_noise_is_reported():
