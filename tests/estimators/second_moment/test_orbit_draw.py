@@ -183,7 +183,8 @@ def test_what_is_published_does_not_remember_the_eigenbasis(field, d, k, monkeyp
     assert_plausible(smallest_p_value(600))
     if field == "real" and 2 * k > d:
         monkeypatch.setattr(basis, "_canonical", lambda columns, cuts: fix_signs(columns.T))
-        assert smallest_p_value(2000) < FALSE_ALARM
+        # Two laws that are 0.34 apart, of which 0.16 is noticed: seven standard deviations of a distance.
+        assert smallest_p_value(800) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("field", ["real", "complex"])
