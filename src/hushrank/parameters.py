@@ -24,24 +24,21 @@ def check_real(
     below: float | None = None,
 ) -> float:
     """Return `value` as a finite float inside the stated limits, or raise InvalidParameter."""
+    if not isinstance(value, bool) and isinstance(value, Real):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if (
+            math.isfinite(number)
+            and (above is None or number > above)
+            and (minimum is None or number >= minimum)
+            and (below is None or number < below)
+        ):
+            return number
     stated = ((">", above), (">=", minimum), ("<", below))
     limits = " and ".join(f"{sign} {limit:g}" for sign, limit in stated if limit is not None)
-    requirement = f"a finite float {limits}".strip()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidParameter(owner, name, requirement, value)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    inside = (
-        math.isfinite(number)
-        and (above is None or number > above)
-        and (minimum is None or number >= minimum)
-        and (below is None or number < below)
-    )
-    if not inside:
-        raise InvalidParameter(owner, name, requirement, value)
-    return number
+    raise InvalidParameter(owner, name, f"a finite float {limits}".strip(), value)
 
 
 def check_integer(value: Any, name: str, owner: str, *, minimum: int, maximum: int | None = None) -> int:

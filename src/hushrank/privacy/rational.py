@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 
 def float_at_least(x: Fraction) -> float:
@@ -16,6 +17,7 @@ def float_at_most(x: Fraction) -> float:
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
 
 
+@lru_cache(maxsize=1024)  # every fit of an estimator asks for the same roots
 def sqrt_at_least(x: Fraction) -> float:
     """Smallest float64 whose exact square is not below `x` > 0."""
     # The root is found to 64 bits behind its leading one, so the candidate is at most a step away.

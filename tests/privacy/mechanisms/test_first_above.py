@@ -199,7 +199,7 @@ STAIRS = np.array([0, 2, 2, 2, 2, 2, 2, 2, 5])  # counts 0, 2, ..., 14
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_outputs_have_the_computed_law_and_no_other(neighbors):
-    epsilon, threshold, trials, grid, noise = 0.8, 8, 20_000, np.arange(8.0), NoiseSource()
+    epsilon, threshold, trials, grid, noise = 0.8, 8, 10_000, np.arange(8.0), NoiseSource()
     drawn = [
         int(release_first_above(STAIRS, grid, threshold, Pure(epsilon), noise, neighbors)) for _ in range(trials)
     ]  # fmt: skip
