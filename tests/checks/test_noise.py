@@ -11,6 +11,7 @@ from scipy import stats
 from hushrank.checks import noise
 from hushrank.checks.noise import check_noise_has_its_planned_scale, check_one_person_is_hidden
 from hushrank.checks.samples import RatingSample, RowSample
+from hushrank.engine import local
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment import estimator as second_moment
 from hushrank.estimators.second_moment import learning, orbit_draw, releases
@@ -27,6 +28,12 @@ PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilo
 PUBLIC, PUBLIC_APPROXIMATE = {**PURE, "radius": "public"}, {**APPROXIMATE, "radius": "public"}
 RATINGS = {"rating_range": (-3, 3), "epsilon": 1.0, "delta": 1e-6}
 ROWS = RowSample(X)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Threads of thousands of small fits take more time than they save; the suite has a check of other numbers."""
+    monkeypatch.setattr(local, "available_cores", lambda: 1)
 
 
 def sample_for(estimator):

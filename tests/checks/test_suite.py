@@ -12,6 +12,7 @@ from hushrank.checks.samples import RatingSample, RowSample, UserRecordSample
 from hushrank.checks.sketch_samples import SketchSample, UserSketchSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.data.records.measurements import read_measurements
+from hushrank.engine import local
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
@@ -35,6 +36,12 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 SKETCH = {"shape": (12, 9), "rank": 2, "epsilon": 1.0, "delta": 1e-6, "on_invalid": "skip"}
 CORE = {"kind": "three_sketch", "sketch_sizes": (6, 8)}
 FEW_CHOICES = {"epsilon": 1.0, "delta": 0.0, "method": ExponentialSelection(rounds=2, candidates=6)}
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Threads of thousands of small fits take more time than they save; the suite has a check of other numbers."""
+    monkeypatch.setattr(local, "available_cores", lambda: 1)
 
 
 def of_users(X):
