@@ -19,14 +19,16 @@ def gram_of_rows(W: FloatArray, rows: Positions, A: FloatArray) -> None:
     for a in range(k):
         for b in range(a + 1):
             A[a, b] = 0.0
-    # Four rows at a time save loads and stores; every entry is still added up row by row, in their order.
-    for i in range(0, n - n % 4, 4):
+    # Eight rows at a time save loads and stores; every entry is still added up row by row, in their order.
+    for i in range(0, n - n % 8, 8):
         w0, w1, w2, w3 = W[rows[i]], W[rows[i + 1]], W[rows[i + 2]], W[rows[i + 3]]
+        w4, w5, w6, w7 = W[rows[i + 4]], W[rows[i + 5]], W[rows[i + 6]], W[rows[i + 7]]
         for a in range(k):
-            entries, x0, x1, x2, x3 = A[a], w0[a], w1[a], w2[a], w3[a]
+            entries, x0, x1, x2, x3, x4, x5, x6, x7 = A[a], w0[a], w1[a], w2[a], w3[a], w4[a], w5[a], w6[a], w7[a]
             for b in range(a + 1):
-                entries[b] = (((entries[b] + x0 * w0[b]) + x1 * w1[b]) + x2 * w2[b]) + x3 * w3[b]
-    for i in range(n - n % 4, n):
+                half = (((entries[b] + x0 * w0[b]) + x1 * w1[b]) + x2 * w2[b]) + x3 * w3[b]
+                entries[b] = (((half + x4 * w4[b]) + x5 * w5[b]) + x6 * w6[b]) + x7 * w7[b]
+    for i in range(n - n % 8, n):
         w = W[rows[i]]
         for a in range(k):
             entries, x = A[a], w[a]
@@ -41,19 +43,28 @@ def gram_of_rows(W: FloatArray, rows: Positions, A: FloatArray) -> None:
 def factorize(A: FloatArray, ridge: float, L: FloatArray) -> bool:
     """Fill the lower triangle of L with the Cholesky factor of A + ridge I; False if it is not positive definite."""
     k = A.shape[0]
-    for a in range(k):
-        for b in range(a + 1):
-            value = A[a, b]
-            if a == b:
-                value += ridge
+    for b in range(k):
+        row, value = L[b], A[b, b] + ridge
+        for c in range(b):
+            value -= row[c] * row[c]
+        if not value > 0.0:
+            return False
+        row[b] = pivot = math.sqrt(value)
+        # Four rows at a time, each in its own order: a processor need not wait for one subtraction to end.
+        for a in range(b + 1, k - (k - b - 1) % 4, 4):
+            l0, l1, l2, l3 = L[a], L[a + 1], L[a + 2], L[a + 3]
+            v0, v1, v2, v3 = A[a, b], A[a + 1, b], A[a + 2, b], A[a + 3, b]
             for c in range(b):
-                value -= L[a, c] * L[b, c]
-            if a == b:
-                if not value > 0.0:
-                    return False
-                L[a, a] = math.sqrt(value)
-            else:
-                L[a, b] = value / L[b, b]
+                v0 -= l0[c] * row[c]
+                v1 -= l1[c] * row[c]
+                v2 -= l2[c] * row[c]
+                v3 -= l3[c] * row[c]
+            l0[b], l1[b], l2[b], l3[b] = v0 / pivot, v1 / pivot, v2 / pivot, v3 / pivot
+        for a in range(k - (k - b - 1) % 4, k):
+            value = A[a, b]
+            for c in range(b):
+                value -= L[a, c] * row[c]
+            L[a, b] = value / pivot
     return True
 
 
@@ -96,6 +107,21 @@ def invert_factorized(L: FloatArray, first: int, inverse: FloatArray) -> None:
         for c in range(a + 1, k):
             _subtract(L[c, a], inverse[c], x)
         _divide(x, L[a, a])
+
+
+@compiled
+def inverse_diagonal(L: FloatArray, X: FloatArray, diagonal: FloatArray) -> None:
+    """Fill `diagonal` with that of (L L^T)^-1, the squares of the columns of L^-1; X is scratch of the shape of L."""
+    diagonal[:] = 0.0
+    for a in range(L.shape[0]):
+        x = X[a, : a + 1]
+        x[:] = 0.0
+        x[a] = 1.0
+        for c in range(a):
+            _subtract(L[a, c], X[c], x[: c + 1])
+        _divide(x, L[a, a])
+        for b in range(a + 1):
+            diagonal[b] += x[b] * x[b]
 
 
 @compiled

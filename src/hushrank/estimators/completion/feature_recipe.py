@@ -22,13 +22,21 @@ class FeatureRecipe:
         features out.
     least_popularity : float
         In deviations over ratings: slopes on popularity are not followed further down.
+    common_share, common_norm : float
+        Of the mean of the users' slopes; bound on a user's part, for each root of the number of slopes.
+    least_told : float
+        Lowest mean of how far ratings tell a slope that is believed, for mean slopes and for variances.
+    common_parts, common_variances, common_evidence : tuples of floats, float
+        Shares of the slopes that have a mean, and variances of these means over that of the users' own, of which those
+        of largest evidence are taken, if that is so much above the evidence of no mean slopes at all.
     more_rounds, clip : int, float
         Rounds of item means after the first, where users have slopes; bound on a user's residuals then, in units of the
         norm to expect: slopes leave less of them.
     check_share, relevance_share : float
         Of the check whether slopes help, and of the question which of many features tell about users.
-    check_norm : float
-        Bound on a user's difference of errors, in variances of the noise.
+    check_norm, check_deviations : float
+        Bound on a user's difference of errors, in variances of the noise; slopes stay where their gain is above minus
+        so many deviations of its noise.
     relevance_norm : float
         Bound on a user's relevances, for each root of their number.
     relevance_deviations : float
@@ -39,11 +47,18 @@ class FeatureRecipe:
     start_variance: float = 0.05
     line_variances: tuple[float, ...] = (0.0, *(0.05 * 4.0**k for k in range(-3, 3)))
     least_popularity: float = 1.0
-    more_rounds: int = 2
+    common_share: float = 0.02
+    common_norm: float = 0.5
+    least_told: float = 0.05
+    common_variances: tuple[float, ...] = tuple(4.0**k for k in range(-4, 3))
+    common_parts: tuple[float, ...] = (0.1, 0.3, 0.9)
+    common_evidence: float = 2.0
+    more_rounds: int = 1
     clip: float = 0.5
     check_share: float = 0.02
     relevance_share: float = 0.05
     check_norm: float = 0.25
+    check_deviations: float = 1.0
     relevance_norm: float = 1.5
     relevance_deviations: float = 2.0
 

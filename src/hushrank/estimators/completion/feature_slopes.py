@@ -1,10 +1,10 @@
 """Whether, and along what, users have own slopes on public item features: asked after the first round of item means.
 
-Statistics 1 of many features, how much more each explains of a user's residuals than chance would; 2 by how much slopes
-           lower a user's leave-one-out error.
+Statistics 1 the mean of the users' slopes (`common_slopes`); 2 of many features, how much more each explains of a
+           user's residuals than chance would; 3 by how much slopes lower a user's leave-one-out error.
 Post       the columns that users have slopes on, or none.
 Recipe     `feature_recipe.FEATURES`.
-Privacy    docs/privacy/completion.md, Lemmas 6 and 7.
+Privacy    docs/privacy/completion.md, Lemmas 6, 7 and 9.
 """
 
 import math
@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from hushrank.estimators.completion.common_slopes import release_common_slopes
 from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
     Census,
     Means,
-    no_means,
+    first_means,
     release_means,
     release_round,
     user_columns,
@@ -34,21 +35,25 @@ def share_of_slopes(items: PublicItems) -> float:
     """Share of the budget that the questions about slopes take."""
     if not items.n_slopes:
         return 0.0
-    return FEATURES.check_share + (FEATURES.relevance_share if _has_many(items) else 0.0)
+    return FEATURES.common_share + FEATURES.check_share + (FEATURES.relevance_share if _has_many(items) else 0.0)
 
 
 def release_means_and_slopes(
     releases: RatingReleases, census: Census, prior: Prior, share: float
 ) -> tuple[Census, Means]:
-    """Item means in rounds, and after the first of them the slopes that users have from then on.
+    """Item means in rounds, from a line on, and after the first of them the slopes that users have from then on.
 
-    Where slopes are found to tell nothing, the rounds are those of a fit without features.
+    `share` is that of the rounds. Where slopes are found to tell nothing, these are as many as without features.
     """
     if not census.items.n_slopes:
         return census, release_means(releases, census, prior, share, RATINGS.mean_rounds)
+    if _has_many(census.items):
+        census = replace(census, items=_relevant(releases, census, prior))
     first = share / RATINGS.mean_rounds
-    means = release_round(releases, census, prior, first, no_means(releases.n_items), has_slopes=False)
-    census = replace(census, items=_useful_slopes(releases, census, prior, means))
+    means = first_means(release_common_slopes(releases, census, prior))
+    means = release_round(releases, census, prior, first, means, has_slopes=False)
+    if not _slopes_help(releases, census, prior, means):
+        census = replace(census, items=census.items.without_slopes())
     n_rounds = FEATURES.more_rounds if census.items.n_slopes else RATINGS.mean_rounds - 1
     return census, release_means(releases, census, prior, share - first, n_rounds, means)
 
@@ -57,29 +62,26 @@ def _has_many(items: PublicItems) -> bool:
     return bool(items.G.shape[1] > FEATURES.most_slopes)
 
 
-def _useful_slopes(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> PublicItems:
-    """The items with slopes along what tells about users, or without slopes."""
-    items = _relevant(releases, census, prior, means) if _has_many(census.items) else census.items
-    gain = _release_gain(releases, replace(census, items=items), prior, means)
-    return items if gain > 0.0 else items.without_slopes()
-
-
-def _relevant(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> PublicItems:
+def _relevant(releases: RatingReleases, census: Census, prior: Prior) -> PublicItems:
     """The items with slopes along features that stand out, the more the further; along all where none does."""
     G = census.items.G
-    W = user_columns(means.means, census, prior)[:, :OWN_COLUMNS]
-    model = Regression(census.center + means.means, np.ascontiguousarray(W), prior.noise)
+    W = user_columns(np.zeros(releases.n_items), census, prior)[:, :OWN_COLUMNS]
+    model = Regression(np.full(releases.n_items, census.center), np.ascontiguousarray(W), prior.noise)
     lattice = releases.vector_lattice(FEATURES.relevance_norm * math.sqrt(G.shape[1]), FEATURES.relevance_share)
     sums = releases.release(releases.total(sum_relevances, (model, G, lattice)), lattice)
     excess = np.maximum(sums - FEATURES.relevance_deviations * lattice.scale, 0.0)
     return census.items.weighted(np.sqrt(excess / excess.max())) if excess.any() else census.items
 
 
-def _release_gain(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> float:
-    """By how much slopes lower the leave-one-out errors of all users together, with noise."""
+def _slopes_help(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> bool:
+    """Whether slopes lower the leave-one-out errors of all users together, or raise them by less than noise shows.
+
+    Slopes that tell nothing cost users far more than that, and those that tell little are made small later.
+    """
     W = user_columns(means.means, census, prior)
     model = Regression(census.center + means.means, W, prior.noise)
     widths = np.array([W.shape[1], OWN_COLUMNS])
     variants = Variants(widths, np.ones((2, W.shape[1])), np.array([prior.noise, prior.noise]))
     lattice = releases.vector_lattice(FEATURES.check_norm * prior.noise, FEATURES.check_share)
-    return float(releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)[0])
+    gain = float(releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)[0])
+    return gain > -FEATURES.check_deviations * lattice.scale

@@ -93,16 +93,33 @@ class Census:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """What item means are expected to be before ratings of the items tell, and by how much that changes with features.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_items,)
+    along : ndarray of shape (n_columns,)
+        For each public feature.
+    """
+
+    values: FloatArray
+    along: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class Means:
     """Item means, less the center, and the precision-weighted sums that further rounds go on from.
 
-    `along` is what means are expected to change by with each public feature.
+    `along` is what means are expected to change by with each public feature; `start` is the part of that, and of the
+    means, that was known before the first round.
     """
 
     means: FloatArray
     weighted: FloatArray
     precisions: FloatArray
     along: FloatArray
+    start: Line
 
 
 def release_census(releases: RatingReleases, *, with_center: bool = True) -> Census:
@@ -133,9 +150,16 @@ def _release_center(releases: RatingReleases) -> float:
     return mean * ITEM_MEANS.center_variance / (ITEM_MEANS.center_variance + variance)
 
 
-def no_means(n_items: int) -> Means:
+def no_line(items: PublicItems) -> Line:
+    """Where nothing is known."""
+    n_items, n_columns = items.G.shape
+    return Line(np.zeros(n_items), np.zeros(n_columns))
+
+
+def first_means(start: Line) -> Means:
     """Where the rounds begin."""
-    return Means(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items), np.zeros(0))
+    zeros = np.zeros(len(start.values))
+    return Means(start.values, zeros, zeros, start.along, start)
 
 
 def release_means(
@@ -145,7 +169,7 @@ def release_means(
 
     Each round takes residuals about the means of the round before, so clipping bites less and less.
     """
-    state = no_means(releases.n_items) if start is None else start
+    state = first_means(no_line(census.items)) if start is None else start
     for i in range(n_rounds):
         state = release_round(releases, census, prior, share / n_rounds, state, has_slopes=i > 0 or start is not None)
     return state
@@ -177,14 +201,19 @@ def mean_factor(releases: RatingReleases, total: float) -> float:
 
 
 def _shrink(state: Means, census: Census, prior: Prior) -> Means:
-    """Means drawn towards a line in the logarithm of the counts and in features, as far as their variance asks for."""
+    """Means drawn towards a line in the logarithm of the counts and in features, as far as their variance asks for.
+
+    The line is fitted to what they are beyond the line that was known at the start.
+    """
+    start = state.start
     estimates, variances = state.weighted / state.precisions, 1 / state.precisions + prior.noise / census.counts
     popularity = census.log_counts
     known = popularity[~census.items.is_new] if census.items.is_new.any() else popularity
     popularity = (popularity - known.mean()) / max(float(known.std()), 1e-9)
     weights = 1 / (variances + prior.item)
-    expected, along = fit_line(popularity, census.items.G, estimates, weights)
-    return replace(state, means=expected + prior.item * weights * (estimates - expected), along=along)
+    expected, along = fit_line(popularity, census.items.G, estimates - start.values, weights)
+    expected += start.values
+    return replace(state, means=expected + prior.item * weights * (estimates - expected), along=along + start.along)
 
 
 def user_columns(means: FloatArray, census: Census, prior: Prior) -> FloatArray:

@@ -14,7 +14,7 @@ from hushrank.linalg.quantize import FloatArray, compiled
 from hushrank.linalg.ridge import LANES, factorize, gram_of_rows, solve_factorized
 from hushrank.linalg.scatter import Bound, IntegerArray, Positions, add_contribution
 
-_MOST_WORK = 2048  # ratings times columns, of which all errors are taken
+_MOST_WORK = 512  # ratings times columns, of which all errors are taken
 
 
 class Variants(NamedTuple):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.feature_slopes import release_means_and_slopes
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
@@ -73,7 +74,8 @@ def learn_ratings_around(releases: RatingReleases, learn_factors: FactorLearner)
 def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingState:
     """One step of empirical Bayes for the variance of the noise and of every coefficient.
 
-    Each variance is multiplied by a ratio of noisy sums, to a power below 1 where the noise is large.
+    Each variance is multiplied by a ratio of noisy sums, to a power below 1 where the noise is large; slopes on
+    features go the whole way at once.
     """
     model, prior, n_people, items = state.regression, state.prior, releases.n_people, state.census.items
     n_fixed = OWN_COLUMNS + items.n_slopes
@@ -86,6 +88,8 @@ def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingSt
     bounded = np.clip(found / expected, *RATINGS.ratios)
     # One by one: powers of arrays differ in their last bits between processors, and a lattice is made of one of these.
     ratios = np.array([math.pow(ratio, exponent) for ratio, exponent in zip(bounded, trust, strict=True)])
+    slopes = slice(OWN_COLUMNS, n_fixed)
+    ratios[slopes] = whole_ratios(ratios[slopes], expected[slopes] / n_people)
     factors = np.clip(ratios[:k], *RATINGS.coefficient_ratios)
     prior = replace(
         prior,
@@ -93,11 +97,18 @@ def estimate_variances(releases: RatingReleases, state: RatingState) -> RatingSt
         offset=prior.offset * float(factors[0]),
         slope=prior.slope * float(factors[1]),
         popularity=prior.popularity * float(factors[2]),
-        features=tuple(
-            v * float(f) for v, f in zip(slope_variances(items, prior), factors[OWN_COLUMNS:n_fixed], strict=True)
-        ),
+        features=tuple(v * float(f) for v, f in zip(slope_variances(items, prior), factors[slopes], strict=True)),
     )
     return replace(state, prior=prior, factors=state.factors * np.sqrt(factors[n_fixed:]))
+
+
+def whole_ratios(ratios: FloatArray, told: FloatArray) -> FloatArray:
+    """By what variances are wrong, from the ratios of squared coefficients to what they should be.
+
+    Coefficients are drawn to zero where ratings do not tell them: if a variance is r times as large as was thought, a
+    square has the mean told (told r + 1 - told), so that the ratio alone is a part of the way.
+    """
+    return np.asarray(1.0 + (ratios - 1.0) / np.maximum(told, FEATURES.least_told))
 
 
 def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionModel:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.feature_slopes import release_means_and_slopes, share_of_slopes
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
@@ -48,7 +49,7 @@ def learn_ratings(releases: RatingReleases, rank: int, top_items: int) -> Comple
     share = RATINGS.means_share if n_top else releases.left - for_later
     census, means = release_means_and_slopes(releases, census, prior, share)
     state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)), means.along)
-    if not (n_top and census.items.n_slopes):  # the start of factors does not see slopes, and comes with variances
+    if not census.items.n_slopes:  # with slopes once is enough, and where they are, the start of factors does not look
         state = estimate_variances(releases, state)
     if n_top:
         state = _learn_factors(releases, state, means, rank, n_top)
@@ -80,7 +81,8 @@ def _learn_factors(releases: RatingReleases, state: RatingState, means: Means, r
     state = replace(state, factors=_spectral_factors(releases, state, rank, n_top))
     if state.factors.shape[1] == 0:
         share = releases.left - RATINGS.check_share - RATINGS.moments_share
-        more = release_means(releases, state.census, state.prior, share, RATINGS.mean_rounds, means)
+        n_rounds = FEATURES.more_rounds if state.census.items.n_slopes else RATINGS.mean_rounds
+        more = release_means(releases, state.census, state.prior, share, n_rounds, means)
         return replace(state, means=more.means, along=more.along)
     state = estimate_variances(releases, state)
     share = (releases.left - RATINGS.check_share - RATINGS.moments_share) / RATINGS.em_rounds

@@ -13,7 +13,7 @@ from hushrank.estimators.completion import rating_kernels as kernels
 from hushrank.estimators.completion.leave_one_out import Variants, add_error_differences
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights
 from hushrank.estimators.completion.relevance_kernels import add_relevances
-from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
+from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels, add_slopes
 from hushrank.linalg.histogram import integer_histogram
 from hushrank.linalg.scatter import Bound, IntegerArray, IntegerRows, add_row_products
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
@@ -148,6 +148,14 @@ def sum_moments(block: UserBlock, state: tuple[Regression, GaussianLattice]) -> 
     model, lattice = state
     total = np.zeros((1, 2 * model.W.shape[1] + 2), np.int64)
     add_moments(arrays_of(block), model, vector_bound(lattice), total)
+    return np.asarray(total[0])
+
+
+def sum_slopes(block: UserBlock, state: tuple[Regression, int, GaussianLattice]) -> IntegerArray:
+    """Sum of the users' slopes from a first column on, then of how far ratings tell them."""
+    model, first, lattice = state
+    total = np.zeros((1, 2 * (model.W.shape[1] - first)), np.int64)
+    add_slopes(arrays_of(block), model, first, vector_bound(lattice), total)
     return np.asarray(total[0])
 
 
