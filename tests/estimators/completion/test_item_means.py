@@ -11,9 +11,11 @@ from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
     Census,
+    Line,
     column_variances,
+    first_means,
     mean_factor,
-    no_means,
+    no_line,
     positive_counts,
     release_census,
     release_means,
@@ -269,7 +271,8 @@ def test_a_round_has_the_offset_alone_or_all_slopes(known, n_slopes):
     releases, asked = make_releases(PEOPLE, N_ITEMS, items=ITEMS[known]), []
     census, total = release_census(releases), releases.total
     releases.total = lambda kernel, state: (asked.append(state), total(kernel, state))[1]
-    first = release_round(releases, census, Prior(), 0.1, no_means(N_ITEMS), has_slopes=False)
+    start = first_means(no_line(census.items))
+    first = release_round(releases, census, Prior(), 0.1, start, has_slopes=False)
     second = release_round(releases, census, Prior(), 0.1, first, has_slopes=True)
     models = [state.regression for state in asked]
     assert [model.W.shape[1] for model in models] == [1, OWN_COLUMNS + n_slopes]
@@ -278,14 +281,33 @@ def test_a_round_has_the_offset_alone_or_all_slopes(known, n_slopes):
     clips = (ITEM_MEANS.clip, FEATURES.clip if n_slopes else ITEM_MEANS.clip)
     assert [state.lattice.norm_bound for state in asked] == pytest.approx([clip * typical for clip in clips])
     assert (second.precisions > first.precisions).all() and releases.left == pytest.approx(1 - 0.095 - 0.2)
-    assert all(not array.any() for array in (no_means(4).means, no_means(4).weighted, no_means(4).precisions))
+    assert all(not array.any() for array in (start.means, start.weighted, start.precisions, start.along))
+
+
+@pytest.mark.parametrize("known", ["nothing", "features"])
+def test_means_are_drawn_to_the_line_that_rounds_start_from(known):
+    """With noise alone they stay as far from it as from zero; with hardly any they leave it for what people say."""
+    n_columns = ITEMS[known].G.shape[1]
+    line = Line(np.linspace(-0.5, 0.5, N_ITEMS), np.linspace(0.1, 0.2, n_columns))
+    found = {}
+    for epsilon in (1e-3, 1e4):
+        for start in (line, no_line(ITEMS[known])):  # with the same noise
+            releases = make_releases(PEOPLE, N_ITEMS, epsilon=epsilon, items=ITEMS[known], seed=1)
+            census = release_census(releases)
+            means = release_means(releases, census, Prior(), 0.3, 3, first_means(start))
+            found.setdefault(epsilon, []).append(means)
+    near, flat = found[1e-3]
+    assert near.means - flat.means == pytest.approx(line.values, abs=0.05)
+    assert near.along - flat.along == pytest.approx(line.along, abs=0.01) and near.start is line
+    left, same = (means.means for means in found[1e4])
+    assert np.linalg.norm(left - same) < 0.6 * np.linalg.norm(line.values - same)
 
 
 def test_rounds_one_by_one_are_all_rounds():
     releases = [make_releases(PEOPLE, N_ITEMS, items=ITEMS["features"], seed=3) for _ in range(2)]
     census, _ = (release_census(each) for each in releases)
     together = release_means(releases[0], census, Prior(), 0.3, 3)
-    state = no_means(N_ITEMS)
+    state = first_means(no_line(census.items))
     for i in range(3):
         state = release_round(releases[1], census, Prior(), 0.3 / 3, state, has_slopes=i > 0)
     assert np.array_equal(together.means, state.means) and np.array_equal(together.along, state.along)

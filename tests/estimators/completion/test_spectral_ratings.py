@@ -100,14 +100,15 @@ def count_releases(path):
     """How many releases a fit makes on a path."""
     run, _, items, _, _, has_slopes, has_factors = PATHS[path]
     n_rounds = 1 + FEATURES.more_rounds if has_slopes else RATINGS.mean_rounds
-    n_questions = 0 if has_slopes is None else 1 + (items.G.shape[1] > FEATURES.most_slopes)
+    n_questions = 0 if has_slopes is None else 2 + (items.G.shape[1] > FEATURES.most_slopes)
     n = 3 + 2 * n_rounds + n_questions + 1  # who rates what, means, slopes, the last check
     if run is learn_with_noise_for_factors:
         return n + 1 + 2
+    n_variances = 1 if has_slopes else 2  # before factors are looked for, without slopes, and at the end
     if has_factors is None:
-        return n + 2  # variances
-    before = 0 if has_slopes else 1
-    return n + before + 1 + (1 + 2 * RATINGS.em_rounds if has_factors else 2 * RATINGS.mean_rounds) + 1
+        return n + n_variances
+    more_rounds = FEATURES.more_rounds if has_slopes else RATINGS.mean_rounds
+    return n + n_variances + 1 + (1 + 2 * RATINGS.em_rounds if has_factors else 2 * more_rounds)
 
 
 def change_recipe(monkeypatch, changes):

@@ -61,6 +61,7 @@ KERNELS = {
     "fractions": (user_sums.sum_fractions, lambda made, _: (float(N_ITEMS), 0.5, made), 0.5, False),
     "squares": (user_sums.sum_squares, lambda made, _: (1.5, 0.5, made), 0.5, False),
     "moments": (user_sums.sum_moments, lambda made, model: (model, made), 2.0, True),
+    "slopes": (user_sums.sum_slopes, lambda made, model: (model, min(1, model.W.shape[1] - 1), made), 0.5, False),
     "noise levels": (user_sums.sum_noise_levels, lambda made, model: (model, 4.0, made), 2.0, True),
     "errors": (user_sums.sum_error_differences, lambda made, model: (model, VARIANTS, made), 0.1, False),
     "relevances": (user_sums.sum_relevances, lambda made, model: (model, FEATURES, made), 1.5 * 2.0, False),
@@ -118,6 +119,7 @@ HALF = EVERY[: N_ITEMS // 2]
 UP, DOWN = (EVERY, np.ones(N_ITEMS)), (EVERY, -np.ones(N_ITEMS))
 FLAT = Regression(np.zeros(N_ITEMS), np.zeros((N_ITEMS, 1)), 1.0)
 LINE = Regression(np.zeros(N_ITEMS), np.full((N_ITEMS, 1), 0.1), 0.1)
+STEEP = Regression(np.zeros(N_ITEMS), np.full((N_ITEMS, 1), 1e-4), 1e-7)  # slopes of 5000, of which half is told
 TILTED = (EVERY, np.where(EVERY % 2, 1.0, -1.0))
 
 WORST = {
@@ -125,6 +127,7 @@ WORST = {
     "user means": (UP, DOWN, FLAT, {}),
     "fractions": (UP, (EVERY[:0], np.empty(0)), FLAT, {}),
     "squares": (UP, (EVERY[:0], np.empty(0)), FLAT, {}),
+    "slopes": (UP, DOWN, STEEP, {}),
     "residuals": (UP, DOWN, FLAT, {}),
     "gradients": (UP, DOWN, FLAT, {}),
     # An even split of the ratings leaves z = 0, so that the step is -ridge W P, against e z of the others.
@@ -214,6 +217,11 @@ def expected_moments(model, items, y):
     return np.array([*z**2, e @ e / (model.ridge * n), *(1 - left), free / n])
 
 
+def expected_slopes(model, items, y):
+    z, _, P = solve(model, items, y)
+    return np.append(z[1:], 1 - np.diag(P)[1:])
+
+
 def expected_noise_levels(model, items, y):
     _, e, P = solve(model, items, y)
     return np.array([e @ e / model.ridge, len(items) - 3 + np.trace(P)]) / 4.0
@@ -250,6 +258,7 @@ EXPECTED = {
     "residuals": expected_residuals,
     "gradients": expected_gradients,
     "moments": expected_moments,
+    "slopes": expected_slopes,
     "noise levels": expected_noise_levels,
     "errors": expected_errors,
     "relevances": expected_relevances,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.estimators.completion.rating_kernels import Regression
-from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels
+from hushrank.estimators.completion.variance_kernels import add_moments, add_noise_levels, add_slopes
 from hushrank.linalg.scatter import Bound
 from user_support import N_ITEMS, any_model, any_user, exact_squares, random_users, ratings_of, regress
 
@@ -24,6 +24,12 @@ def moments(users, model, norm=100.0):
 def noise_levels(users, model, n_expected=4.0, norm=100.0):
     total = np.zeros((1, 2), np.int64)
     add_noise_levels(ratings_of(users), model, n_expected, Bound(norm, LIMIT, 0.0), total)
+    return total[0] * norm / math.sqrt(LIMIT)
+
+
+def slopes(users, model, first=0, norm=100.0):
+    total = np.zeros((1, 2 * (model.W.shape[1] - first)), np.int64)
+    add_slopes(ratings_of(users), model, first, Bound(norm, LIMIT), total)
     return total[0] * norm / math.sqrt(LIMIT)
 
 
@@ -64,6 +70,29 @@ def test_moments_are_those_of_numpy(k):
     assert noise_levels(users, model) == pytest.approx(levels, rel=1e-5, abs=1e-3)
 
 
+@pytest.mark.parametrize(("k", "first"), [(1, 0), (3, 2), (35, 2), (35, 0)])
+def test_slopes_are_those_of_numpy(k, first):
+    users, model = planted(30, 0.3, k=k)
+    expected = np.zeros(2 * (k - first))
+    for user in users:
+        z, _, P = regress(user, *model)
+        expected += [*z[first:], *(1 - np.diag(P)[first:])]
+    assert slopes(users, model, first) == pytest.approx(expected, rel=1e-5, abs=1e-3)
+
+
+def test_the_ratio_of_slopes_is_their_mean_over_people():
+    """Coefficients of mean 1 beside those of mean 0, within five standard errors of 4000 users.
+
+    A tight bound shortens those who differ most from others, and draws the ratio to zero a little.
+    """
+    users, model = planted(4000, 0.8)
+    everybody = model.W @ [1.0, 0.0]
+    users = [(items, y + everybody[items]) for items, y in users]
+    for norm, mean in ((100.0, 1.0), (0.7, 0.8)):
+        sums = slopes(users, model, norm=norm)
+        assert sums[:2] / sums[2:] == pytest.approx([mean, 0.0], abs=0.1)
+
+
 @given(any_user(), any_model(), st.floats(1e-3, 1e3), st.integers(1, 2**48))
 @settings(deadline=None, max_examples=100)
 def test_no_user_exceeds_the_bound_or_adds_a_negative_number(user, model, norm, limit):
@@ -74,16 +103,19 @@ def test_no_user_exceeds_the_bound_or_adds_a_negative_number(user, model, norm, 
     add_noise_levels(ratings_of([user]), regression, 3.0, bound, second)
     for total in (first, second):
         assert exact_squares(total) <= limit and (total >= 0).all()
+    third = np.zeros((1, 2 * model.W.shape[1]), np.int64)
+    add_slopes(ratings_of([user]), regression, 0, Bound(norm, float(limit)), third)
+    assert exact_squares(third) <= limit
 
 
 def test_users_without_ratings_and_without_a_solution_add_nothing():
     model = Regression(np.zeros(N_ITEMS), np.ones((N_ITEMS, 2)), 0.0)
     for user in (([], []), (np.arange(4), np.ones(4))):
-        assert not moments([user], model).any() and not noise_levels([user], model).any()
+        assert not any(summed([user], model).any() for summed in (moments, noise_levels, slopes))
 
 
 def test_a_block_is_the_sum_of_its_users():
     users = random_users(np.random.default_rng(3), 12, N_ITEMS)
     model = planted(1, 0.4)[1]
-    for summed in (moments, noise_levels):
+    for summed in (moments, noise_levels, slopes):
         assert np.allclose(summed(users, model), sum(summed([user], model) for user in users), rtol=0, atol=1e-9)

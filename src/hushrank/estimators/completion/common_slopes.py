@@ -1,7 +1,7 @@
 """What people like in common: the mean of the users' slopes on popularity and public features, before item means.
 
 Statistics every user's own slopes z, and how far this user's ratings tell them: 1 - P_aa, P their posterior covariance.
-           Both are shortened together, so that their ratio does not change by it.
+           Both are shortened together, which changes their ratio little.
 Post       slopes drawn to zero as far as evidence asks for: a line that item means start from.
 Why        Sums by item have noise for every item. What many items have in common is asked of the users themselves, one
            number for each column, and is known when there is next to nothing known about single items.

@@ -17,9 +17,9 @@ class FeatureRecipe:
         Columns that users regress on; more features are compressed to so many.
     start_variance : float
         Of a user's slopes together at the start, for a typical rating: as much as an offset has.
-    line_variances : tuple of floats
+    line_variances, line_evidence : tuple of floats, float
         Prior variances of item means along the features, of which the one of largest evidence is taken; 0 leaves the
-        features out.
+        features out, and is taken unless another has so much more evidence.
     least_popularity : float
         In deviations over ratings: slopes on popularity are not followed further down.
     common_share, common_norm : float
@@ -46,6 +46,7 @@ class FeatureRecipe:
     most_slopes: int = 32
     start_variance: float = 0.05
     line_variances: tuple[float, ...] = (0.0, *(0.05 * 4.0**k for k in range(-3, 3)))
+    line_evidence: float = 2.0
     least_popularity: float = 1.0
     common_share: float = 0.02
     common_norm: float = 0.5

@@ -52,7 +52,8 @@ def release_means_and_slopes(
     first = share / RATINGS.mean_rounds
     means = first_means(release_common_slopes(releases, census, prior))
     means = release_round(releases, census, prior, first, means, has_slopes=False)
-    if not _slopes_help(releases, census, prior, means):
+    # Slopes that tell nothing lose far more than one deviation; those that tell little are made small later.
+    if _release_gain(releases, census, prior, means) <= -FEATURES.check_deviations:
         census = replace(census, items=census.items.without_slopes())
     n_rounds = FEATURES.more_rounds if census.items.n_slopes else RATINGS.mean_rounds - 1
     return census, release_means(releases, census, prior, share - first, n_rounds, means)
@@ -73,15 +74,12 @@ def _relevant(releases: RatingReleases, census: Census, prior: Prior) -> PublicI
     return census.items.weighted(np.sqrt(excess / excess.max())) if excess.any() else census.items
 
 
-def _slopes_help(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> bool:
-    """Whether slopes lower the leave-one-out errors of all users together, or raise them by less than noise shows.
-
-    Slopes that tell nothing cost users far more than that, and those that tell little are made small later.
-    """
+def _release_gain(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> float:
+    """By how much slopes lower the leave-one-out errors of all users together, with noise, in deviations of it."""
     W = user_columns(means.means, census, prior)
     model = Regression(census.center + means.means, W, prior.noise)
     widths = np.array([W.shape[1], OWN_COLUMNS])
     variants = Variants(widths, np.ones((2, W.shape[1])), np.array([prior.noise, prior.noise]))
     lattice = releases.vector_lattice(FEATURES.check_norm * prior.noise, FEATURES.check_share)
-    gain = float(releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)[0])
-    return gain > -FEATURES.check_deviations * lattice.scale
+    gain = releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)
+    return float(gain[0]) / lattice.scale

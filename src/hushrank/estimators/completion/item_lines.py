@@ -1,7 +1,7 @@
 """What item means are expected to be before ratings of the item tell: a line in popularity and public features.
 
 Post-processing of released sums. How far features count is chosen by the evidence of the model in which estimates have
-known variances about the line; where they tell nothing, they are left out.
+known variances about the line; where they do not clearly tell something, they are left out.
 """
 
 import math
@@ -25,7 +25,8 @@ def fit_line(
     """
     line = np.column_stack([np.ones(len(popularity)), popularity])
     without = _Regression.of(line, estimates, weights)
-    found = [without.solve(np.array(ITEM_MEANS.line_variances))]
+    alone, coefficients = without.solve(np.array(ITEM_MEANS.line_variances))
+    found = [(alone + FEATURES.line_evidence, coefficients)]
     if G.shape[1]:
         with_features = _Regression.of(np.hstack([line, G]), estimates, weights)
         variances = [variance for variance in FEATURES.line_variances if variance > 0.0]
