@@ -9,6 +9,7 @@ from hushrank.linalg.ridge import (
     LANES,
     factorize,
     gram_of_rows,
+    inverse_diagonal,
     invert_factorized,
     multiply_rows,
     ridge_solution,
@@ -16,7 +17,7 @@ from hushrank.linalg.ridge import (
     solve_lower,
 )
 
-sizes, seeds = st.integers(0, 7), st.integers(0, 2**32)
+sizes, seeds = st.integers(0, 11), st.integers(0, 2**32)
 
 
 def positive_definite(k, rng):
@@ -41,12 +42,12 @@ def test_gram_matrix_of_items(k, n, seed):
     assert np.array_equal(A, A.T)
 
 
-@pytest.mark.parametrize("n", range(14))
+@pytest.mark.parametrize("n", range(26))
 def test_every_entry_of_a_gram_matrix_is_added_up_row_by_row(n):
-    """Four rows are taken at a time, and another order has other bits."""
+    """Eight rows are taken at a time, and another order has other bits."""
     rng = np.random.default_rng(n)
-    W, A = rng.standard_normal((20, 5)), scratch(5)
-    rows, expected = rng.permutation(20)[:n].astype(np.int32), np.zeros((5, 5))
+    W, A = rng.standard_normal((30, 5)), scratch(5)
+    rows, expected = rng.permutation(30)[:n].astype(np.int32), np.zeros((5, 5))
     gram_of_rows(W, rows, A)
     for j in rows:
         expected += W[j][:, None] * W[j]
@@ -74,6 +75,23 @@ def test_factor_solutions_and_inverse(k, ridge, seed):
     assert np.allclose(solution, np.linalg.solve(shifted, x), rtol=0, atol=1e-11)
     invert_factorized(L, 0, inverse)
     assert np.allclose(inverse, np.linalg.inv(shifted), rtol=0, atol=1e-11)
+    diagonal = np.full(k, np.nan)
+    inverse_diagonal(L, scratch(k), diagonal)
+    assert np.allclose(diagonal, np.diag(np.linalg.inv(shifted)), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("k", range(1, 14))
+def test_every_entry_of_a_factor_is_subtracted_column_by_column(k):
+    """Four rows are taken at a time, and another order has other bits."""
+    A, L, expected = positive_definite(k, np.random.default_rng(k)), scratch(k), np.zeros((k, k))
+    assert factorize(A, 0.25, L)
+    for a in range(k):
+        for b in range(a + 1):
+            value = A[a, b] + (0.25 if a == b else 0.0)
+            for c in range(b):
+                value -= expected[a, c] * expected[b, c]
+            expected[a, b] = np.sqrt(value) if a == b else value / expected[b, b]
+    assert np.tril(np.nan_to_num(L)).tobytes() == expected.tobytes()
 
 
 @given(st.integers(1, 7), seeds)

@@ -20,6 +20,7 @@ from hushrank.estimators.completion.rating_model import (
     learn_ratings_around,
     make_variants,
     map_new_items,
+    whole_ratios,
 )
 from hushrank.estimators.completion.recipes import ITEM_MEANS, RATINGS, Prior
 
@@ -103,6 +104,20 @@ def test_variances_of_slopes_follow_the_data():
     assert state.prior.features[:2] == pytest.approx(planted, rel=0.25)
     assert 0 < state.prior.features[2] < 0.05 * planted.min()  # of a column that tells nothing
     assert state.prior.noise == pytest.approx(0.04, rel=0.3) and len(state.prior.features) == 3
+
+
+@pytest.mark.parametrize("ratio", [0.25, 1.0, 3.0])
+def test_whole_ratios_undo_that_coefficients_are_drawn_to_zero(ratio):
+    """With one rating, z^2 has the mean told (told ratio + 1 - told): what is found by drawing ratings."""
+    rng = np.random.default_rng(3)
+    for w, noise in ((1.0, 0.2), (0.3, 0.4)):
+        told = w * w / (w * w + noise)
+        y = w * np.sqrt(ratio) * rng.standard_normal(400_000) + np.sqrt(noise) * rng.standard_normal(400_000)
+        z = w * y / (w * w + noise)
+        part = np.array([np.mean(z**2) / told])
+        assert whole_ratios(part, np.array([told])) == pytest.approx([ratio], abs=0.06)  # five standard errors
+        assert abs(part[0] - 1) <= abs(ratio - 1) * told + 0.02
+    assert whole_ratios(np.array([2.0]), np.array([0.0])) == 1 + 1 / FEATURES.least_told
 
 
 def test_the_first_variances_of_slopes_are_corrected_by_at_most_a_factor_of_five():

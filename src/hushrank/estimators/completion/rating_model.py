@@ -4,7 +4,7 @@ Releases   1 who rates what and item means (`item_means`), 2 variances by empiri
            few variants of the model.
 Adaptive   which variant is taken depends on released values only.
 Recipe     `recipes.RATINGS`.
-Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 3 and 6.
+Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 3 and 6; with features also 7 and 9.
 """
 
 import math

@@ -4,7 +4,7 @@ Releases   those of `rating_model` and, before the last of them, the second mome
            + constant) over the most popular items, and EM steps for means and factors.
 Adaptive   whether there are factors, how many, and how much budget goes where depend on released values only.
 Recipe     `recipes.RATINGS`.
-Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 6.
+Privacy    docs/privacy/completion.md, Theorem 1 and Lemmas 1 to 6; with features also 7 and 9.
 """
 
 import math
