@@ -34,9 +34,8 @@ class FeatureRecipe:
         norm to expect: slopes leave less of them.
     check_share, relevance_share : float
         Of the check whether slopes help, and of the question which of many features tell about users.
-    check_norm, check_deviations : float
-        Bound on a user's difference of errors, in variances of the noise; slopes stay where their gain is above minus
-        so many deviations of its noise.
+    check_norm : float
+        Bound on a user's difference of errors, in variances of the noise.
     relevance_norm : float
         Bound on a user's relevances, for each root of their number.
     relevance_deviations : float
@@ -46,20 +45,19 @@ class FeatureRecipe:
     most_slopes: int = 32
     start_variance: float = 0.05
     line_variances: tuple[float, ...] = (0.0, *(0.05 * 4.0**k for k in range(-3, 3)))
-    line_evidence: float = 2.0
+    line_evidence: float = 5.0
     least_popularity: float = 1.0
     common_share: float = 0.02
     common_norm: float = 0.5
     least_told: float = 0.05
-    common_variances: tuple[float, ...] = tuple(4.0**k for k in range(-4, 3))
+    common_variances: tuple[float, ...] = tuple(4.0**k for k in range(-4, 2))
     common_parts: tuple[float, ...] = (0.1, 0.3, 0.9)
-    common_evidence: float = 2.0
+    common_evidence: float = 4.0
     more_rounds: int = 1
     clip: float = 0.5
-    check_share: float = 0.02
-    relevance_share: float = 0.05
+    check_share: float = 0.04
+    relevance_share: float = 0.03
     check_norm: float = 0.25
-    check_deviations: float = 1.0
     relevance_norm: float = 1.5
     relevance_deviations: float = 2.0
 

@@ -52,8 +52,7 @@ def release_means_and_slopes(
     first = share / RATINGS.mean_rounds
     means = first_means(release_common_slopes(releases, census, prior))
     means = release_round(releases, census, prior, first, means, has_slopes=False)
-    # Slopes that tell nothing lose far more than one deviation; those that tell little are made small later.
-    if _release_gain(releases, census, prior, means) <= -FEATURES.check_deviations:
+    if _release_gain(releases, census, prior, means) <= 0.0:
         census = replace(census, items=census.items.without_slopes())
     n_rounds = FEATURES.more_rounds if census.items.n_slopes else RATINGS.mean_rounds - 1
     return census, release_means(releases, census, prior, share - first, n_rounds, means)
@@ -75,11 +74,10 @@ def _relevant(releases: RatingReleases, census: Census, prior: Prior) -> PublicI
 
 
 def _release_gain(releases: RatingReleases, census: Census, prior: Prior, means: Means) -> float:
-    """By how much slopes lower the leave-one-out errors of all users together, with noise, in deviations of it."""
+    """By how much slopes lower the leave-one-out errors of all users together, with noise."""
     W = user_columns(means.means, census, prior)
     model = Regression(census.center + means.means, W, prior.noise)
     widths = np.array([W.shape[1], OWN_COLUMNS])
     variants = Variants(widths, np.ones((2, W.shape[1])), np.array([prior.noise, prior.noise]))
     lattice = releases.vector_lattice(FEATURES.check_norm * prior.noise, FEATURES.check_share)
-    gain = releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)
-    return float(gain[0]) / lattice.scale
+    return float(releases.release(releases.total(sum_error_differences, (model, variants, lattice)), lattice)[0])

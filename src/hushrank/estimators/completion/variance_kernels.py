@@ -68,8 +68,8 @@ def add_noise_levels(
 def add_slopes(ratings: RatingArrays, model: Regression, first: int, bound: Bound, total: IntegerArray) -> None:
     """Add every user's coefficients z_a of the columns from `first` on, then 1 - P_aa: how far the ratings tell them.
 
-    Where coefficients have a mean over people, the ratio of the two sums is about this mean. A user without ratings
-    adds zeros.
+    Where coefficients have a mean over people and columns do not vary together, the ratio of the two sums is about
+    this mean. A user without ratings adds zeros.
     """
     indptr, work, k = ratings.indptr, new_workspace(ratings.indptr, model.W.shape[1]), model.W.shape[1]
     X, inverse = np.empty((k, k)), np.empty(k)
