@@ -149,9 +149,10 @@ def test_where_only_some_stand_out_the_others_go_further_than_with_one_variance(
     rng = np.random.default_rng(1)
     estimates, variances = np.append([6.0, -5.0], rng.standard_normal(38)), np.ones(40)
     drawn = draw_to_zero(estimates, variances)
-    assert np.abs(drawn[:2]).min() > 3.0 and np.square(drawn[2:]).mean() < 0.1
     common = np.mean(estimates**2) - 1
-    assert np.square(estimates[2:] * common / (common + 1)).mean() > 0.15
+    with_one = estimates * common / (common + 1)
+    assert np.abs(drawn[:2]).min() > 3.5 and np.abs(with_one[:2]).min() < 3.5
+    assert np.square(drawn[2:]).mean() < 0.6 * np.square(with_one[2:]).mean()
 
 
 def test_noise_alone_becomes_zero_but_for_few_draws():
