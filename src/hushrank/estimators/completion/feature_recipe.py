@@ -56,7 +56,7 @@ class FeatureRecipe:
     more_rounds: int = 1
     clip: float = 0.5
     check_share: float = 0.04
-    relevance_share: float = 0.03
+    relevance_share: float = 0.045
     check_norm: float = 0.25
     relevance_norm: float = 1.5
     relevance_deviations: float = 2.0
