@@ -54,8 +54,16 @@ def test_a_command_is_loaded_when_it_is_called(group, loaded):
 
 def test_other_names_are_refused(group, loaded):
     result = CliRunner().invoke(group, ["row"])
-    assert result.exit_code == 2 and "No such command 'row'" in result.output and loaded == []
+    assert result.exit_code == 2 and "no command 'row'" in result.output and loaded == []
 
 
 def test_all_names_are_listed(group):
     assert group.list_commands(click.Context(group)) == ["walk", "drive", "fly", "swim"]
+
+
+@pytest.mark.parametrize(("begin", "names"), [("", ["walk", "drive", "fly", "swim"]), ("dr", ["drive"]), ("x", [])])
+def test_names_are_completed_without_loading_commands(group, loaded, begin, names):
+    found = group.shell_complete(click.Context(group), begin)
+    assert [item.value for item in found] == names and loaded == []
+    assert {item.value: item.help for item in found}.get("drive") == ("Go far." if "drive" in names else None)
+    assert [item.value for item in group.shell_complete(click.Context(group), "--h")] == ["--help"]

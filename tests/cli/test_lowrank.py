@@ -27,7 +27,7 @@ def test_a_model_is_written_and_described(table, tmp_path):
     out = tmp_path / "low.hush"
     result = run(table, "--rank", 2, "--out", out)
     assert result.exit_code == 0, result.output
-    assert "private 4 x 4 matrix of rank 2" in result.output and "epsilon=1.0" in result.output
+    assert "private 4 x 4 matrix of rank 2" in result.output and "epsilon=1, delta=0" in result.output
     model = hushrank.load(out)
     assert model.matrix_.shape == (4, 4) and model.rank == 2
     assert "components stand" in result.output and f"radius {model.radius_:.6g}" in result.output

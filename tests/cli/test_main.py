@@ -1,9 +1,11 @@
 """The command as a user meets it: help, version, one-line errors, exit codes."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+from click.shell_completion import get_completion_class
 from click.testing import CliRunner
 
 from hushrank import __version__
@@ -66,7 +68,7 @@ def test_bad_input_is_one_line_on_stderr(arguments, message, monkeypatch, capsys
 def test_a_process_ends_with_the_code_and_the_line():
     result = run("publish")
     assert (result.returncode, result.stdout) == (BAD_INPUT, "")
-    assert result.stderr == "hushrank: No such command 'publish'. (see hushrank --help)\n"
+    assert result.stderr == f"hushrank: no command 'publish'; there are {', '.join(SUMMARIES)}. (see hushrank --help)\n"
 
 
 def test_a_refused_budget_has_its_own_exit_code(monkeypatch, capsys):
@@ -113,7 +115,10 @@ PLANS = [
 def test_help_imports_the_registry_and_nothing_that_works():
     imported = modules_after("--help")
     own = {"hushrank", "hushrank.registry", "hushrank.exceptions", "hushrank.cli", "hushrank.cli.main"}
-    assert {name for name in imported if name.split(".")[0] == "hushrank"} == own | {"hushrank.cli.lazy"}
+    assert {name for name in imported if name.split(".")[0] == "hushrank"} == own | {
+        "hushrank.cli.lazy",
+        "hushrank.cli.groups",
+    }
     assert imported & {*LEARNING, "numpy", "scipy", "rich", "cryptography"} == set()
 
 
@@ -128,3 +133,39 @@ def test_help_of_commands_imports_nothing_that_learns():
 
 def test_the_ledger_needs_nothing_that_learns():
     assert modules_after("ledger --help") & LEARNING == {"sqlalchemy"}
+
+
+def completed(shell, **variables):
+    """What a process prints for a shell that asks, and the modules it imported for that."""
+    code = (
+        "import sys, atexit; atexit.register(lambda: print('imported', *sys.modules, file=sys.stderr))\n"
+        "from hushrank.cli.main import main; main()"
+    )
+    asked = {"_HUSHRANK_COMPLETE": shell, **variables}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    return result.stdout, set(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("hushrank com", ["plain,complete"]),
+        ("hushrank plan qu", ["plain,quantile"]),
+        ("hushrank complete --rating-r", ["plain,--rating-range"]),
+        ("hushrank complete rat", ["file,rat"]),
+        ("hushrank pca rows.csv --column-bounds li", ["file,li"]),
+    ],
+)
+def test_a_shell_completes_words_and_imports_nothing_that_learns(words, found):
+    shown, imported = completed("bash_complete", COMP_WORDS=words, COMP_CWORD=str(len(words.split()) - 1))
+    assert shown.splitlines() == found and imported & LEARNING == set()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(shell, monkeypatch):
+    if shell == "bash":  # click asks bash for its version, which a machine may not have
+        monkeypatch.setattr("click.shell_completion.BashComplete._check_version", lambda *_: None)
+    made = get_completion_class(shell)(main_module.cli, {}, "hushrank", "_HUSHRANK_COMPLETE").source()
+    assert f"_HUSHRANK_COMPLETE={shell}_complete" in made and "hushrank" in made

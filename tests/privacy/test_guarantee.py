@@ -60,6 +60,13 @@ def test_guarantee_prints_everything(show):
 
 
 @pytest.mark.parametrize("show", [str, repr])
+def test_numbers_are_short_in_print_and_whole_in_json(show):
+    given = make_guarantee(epsilon=4.999999999785676, event=Gaussian(0.9800490003829367))
+    assert "epsilon=5, delta=1e-06," in show(given) and "Gaussian(noise_multiplier=0.980049)" in show(given)
+    assert given.to_dict()["epsilon"] == 4.999999999785676 and given.epsilon == 4.999999999785676
+
+
+@pytest.mark.parametrize("show", [str, repr])
 def test_reproducible_guarantee_warns(show):
     shown = show(make_guarantee(reproducible=True))
     assert "reproducible=True" in shown

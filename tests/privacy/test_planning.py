@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
+from hushrank.privacy.events import Composed, Gaussian, Mixture, Pure, Repeated
+from hushrank.privacy.figures import show_event
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.mechanisms.counts import release_counts
 from hushrank.privacy.mechanisms.exponential import score_lattice
@@ -137,9 +138,21 @@ def test_a_plan_of_several_steps_states_what_they_give_together():
 def test_people_read_every_number_of_a_plan():
     plan = dataclasses.replace(plan_gram(Budget(1.0, 1e-6, "add_remove", "user"), 1.0, 3), forecast={"error": 0.125})
     text = str(plan)
-    for part in (str(plan.event), "epsilon = 1, delta = 1e-06", "add or remove one user", "exact", "error", "0.125"):
+    numbers = (show_event(plan.event), "epsilon = 1, delta = 1e-06", "0.125")
+    for part in (*numbers, "add or remove one user", "exact", "error"):
         assert part in text
     assert len({line.index("  ", 46) for line in text.splitlines()}) == 1  # values stand in one column
+
+
+def test_plain_words_come_first_and_terms_second():
+    names = [name.strip() for name, _ in plan_vector(Budget(1.0, 1e-6), 2.0).lines()]
+    assert names[:3] == ["what it promises", "sum of vectors", "mechanism"]
+    assert names.index("event") > names.index("standard deviation of an entry")
+    values = dict(plan_vector(Budget(1.0, 1e-6), 2.0).lines())
+    assert values["what it promises"].startswith("If any one row were replaced by anything else, the chance of")
+    assert values["sum of vectors"] == "noise of 4.22 times what one row can change"
+    unknown = make_plan(Budget(1.0, 1e-6), Step("curve", "noise", Mixture([0.0, 1.0], [1e-6, 1e-7]), {}))
+    assert dict(unknown.lines())["curve"] == "noise"  # nothing to say in plain words
 
 
 def test_people_read_what_a_guarantee_takes_for_granted():

@@ -11,6 +11,7 @@ import hushrank
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.privacy.figures import at_most
 from hushrank.report.components import SHOWN_COMPONENTS, components_page
 from hushrank.report.marks import vectors_of
 from hushrank.report.personal import guess_bound
@@ -176,7 +177,7 @@ def test_the_guarantee_is_stated_in_words_and_numbers(neighbors, delta):
     assert words in text and guess in text and ("up to delta = 1e-06" in text) == bool(delta)
     shown = math.ceil(1000 * guess_bound(given)) / 10
     assert f"Neighbors: {neighbors} one row; arithmetic: exact" in text
-    assert f"{given.epsilon:.4g} {delta:g} {math.exp(given.epsilon):.3g} {shown:.1f} %" in text
+    assert f"{at_most(given.epsilon)} {delta:g} {at_most(math.exp(given.epsilon), 3)} {shown:.1f} %" in text
     count = "a noisy count" if neighbors == "add_remove" else "public"
     assert f"number of rows {model.n_:,}, {count}" in text and "from a seed" not in text
     assert "this is for tests, and promises nothing" in text_of(KINDS["pca"](random_state=3).fit(X))

@@ -9,6 +9,7 @@ import pytest
 from hushrank.estimators.turnstile.factorization import Factorization
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
 from hushrank.privacy.accountant import guarantee
+from hushrank.privacy.figures import at_most
 from hushrank.report.factorization import (
     LEADING,
     SHOWN_COMPONENTS,
@@ -134,7 +135,7 @@ def test_the_guarantee_is_stated_in_full_for_every_unit(unit, words):
     assert f"Take {words}, and suppose it had not been there." in text and "up to delta = 1e-06" in text
     assert f"Neighbors: add_remove one {unit}; arithmetic: exact" in text
     shown = math.ceil(1000 * guess_bound(given)) / 10
-    assert f"{given.epsilon:.4g} 1e-06 {math.exp(given.epsilon):.3g} {shown:.1f} %" in text
+    assert f"{at_most(given.epsilon)} 1e-06 {at_most(math.exp(given.epsilon), 3)} {shown:.1f} %" in text
     replaced = text_of(make([90.0], unit=unit, bound=2.5, neighbors="replace"))
     assert "and suppose another of this kind had been in its place." in replaced
 

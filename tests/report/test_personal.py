@@ -8,6 +8,7 @@ import pytest
 
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.evaluation.held_out import Quality
+from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.report.personal import SHOWN_PREDICTIONS, Personal, Prediction, guess_bound, personal_page, signed_chart
 from hushrank.report.recommender import attack_bound
@@ -46,7 +47,7 @@ def test_the_guarantee_is_stated_in_full(personal):
     assert "replace all records of this person by any others" in text and "up to delta = 1e-06" in text
     assert (
         "Neighbors: replace one user; arithmetic: exact" in text
-        and f"{math.exp(personal.guarantee.epsilon):.3g}" in text
+        and at_most(math.exp(personal.guarantee.epsilon), 3) in text
     )
     assert "promises nothing" not in text
     other = replace(personal, guarantee=replace(guarantee_of(neighbors="add_remove"), reproducible=True))

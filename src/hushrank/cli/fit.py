@@ -25,13 +25,19 @@ from hushrank.cli.options import (
     parameter_options,
     split_names,
 )
+from hushrank.privacy.words import in_words
 from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
 Page = Callable[[Any], str]
 
 LEDGER_OPTIONS = options(
-    click.option("--ledger", "ledger_address", help="Ledger to charge: a file or a database URL. Needs --dataset."),
+    click.option(
+        "--ledger",
+        "ledger_address",
+        type=click.Path(),
+        help="Ledger to charge: a file or a database URL. Needs --dataset.",
+    ),
     click.option("--dataset", help="Name of the data set in the ledger."),
 )
 SEED_AND_QUIET_OPTIONS = options(
@@ -124,6 +130,7 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
                 console = Console(highlight=False)
                 for part in describe(model):
                     console.print(part)
+                console.print(f"[bold]promise[/bold]: {escape(in_words(model.privacy_))}", soft_wrap=True)
                 console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
                 console.print(f"model written to {escape(str(out))}", soft_wrap=True)
             if page is not None and report is not None:  # last: the budget is spent, and what it bought is out by now
@@ -132,7 +139,7 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
                     console.print(f"report written to {escape(str(report))}", soft_wrap=True)
 
         cost = f"What it will cost, before any data are read: hushrank plan {command} --help"
-        source = click.argument("source", metavar=data.argument)
+        source = click.argument("source", metavar=data.argument, type=click.Path())
         run = RUN_OPTIONS if page is None else options(REPORT_OPTION, RUN_OPTIONS)
         decorated = options(source, of_parameters, data.options, run)(fit_and_show)
         return click.command(command, help=f"{inspect.cleandoc(describe.__doc__ or '')}\n\n\b\n{cost}")(decorated)

@@ -10,7 +10,7 @@ from hushrank.registry import find
 
 
 @click.command()
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", type=click.Path())
 @click.option("--row-norm", type=float, help="A bound to try: how many rows are longer?")
 @click.option("--center", type=Vector(), help="Numbers separated by commas, or an .npy file: subtracted first.")
 @COLUMNS_OPTION

@@ -8,14 +8,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hushrank.cli.groups import HelpfulGroup
 from hushrank.cli.options import BUDGET_OPTIONS, JSON_OPTION, UNIT_OPTION
 from hushrank.privacy.ledger import Account, Ledger
 from hushrank.privacy.ledger.currency import Amount
 
-WHERE = click.argument("where", metavar="FILE_OR_URL")
+WHERE = click.argument("where", metavar="FILE_OR_URL", type=click.Path())
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def command() -> None:
     """Set up, show and verify privacy budgets on disk.
 

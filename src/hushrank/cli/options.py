@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.shell_completion import CompletionItem
 
 from hushrank.base import PrivateRelease
 from hushrank.estimators.completion.parameters import CatalogueParam, FeaturesParam, NewItemsParam
@@ -44,7 +45,14 @@ def options(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-class Vector(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+class FileOrValue(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """What may be the name of a file: the shell completes it as one."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+class Vector(FileOrValue):
     """One of `words`, numbers separated by commas, or the path of an .npy file with a vector."""
 
     name = "vector"
@@ -64,7 +72,7 @@ class Vector(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
             self.fail(f"{value!r} is not {accepted}.", param, ctx)
 
 
-class Items(click.ParamType):  # type: ignore[type-arg]  # as above
+class Items(FileOrValue):
     """A count of items, or the path of a CSV or Parquet file that lists their public ids."""
 
     name = "count or file"
@@ -79,7 +87,7 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
         return read_catalogue(note_file(ctx, value))
 
 
-class ItemTable(click.ParamType):  # type: ignore[type-arg]  # as above
+class ItemTable(FileOrValue):
     """The path of a CSV or Parquet file with public facts about items."""
 
     name = "file"
@@ -93,7 +101,7 @@ class ItemTable(click.ParamType):  # type: ignore[type-arg]  # as above
         return read_item_table(note_file(ctx, value))
 
 
-class ItemIds(click.ParamType):  # type: ignore[type-arg]  # as above
+class ItemIds(FileOrValue):
     """The path of a CSV or Parquet file that lists public ids of items."""
 
     name = "file"
@@ -107,7 +115,7 @@ class ItemIds(click.ParamType):  # type: ignore[type-arg]  # as above
         return read_catalogue(note_file(ctx, value), "new items")
 
 
-class Bounds(click.ParamType):  # type: ignore[type-arg]  # as above
+class Bounds(FileOrValue):
     """LOW,HIGH for all columns, or the path of an .npy or .csv file with a pair for each column, in their order."""
 
     name = "low,high or file"

@@ -19,11 +19,13 @@ from rich.table import Table
 
 from hushrank.archive.file_lock import sole_run
 from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, show_notes
+from hushrank.cli.groups import HelpWhenBare
 from hushrank.cli.main import INTERRUPTED, fail
 from hushrank.cli.options import JSON_OPTION, options, table_options
 from hushrank.cli.stream_terms import Terms
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import Param
+from hushrank.privacy.words import in_words
 from hushrank.registry import find, planner
 
 if TYPE_CHECKING:
@@ -76,8 +78,8 @@ RUN_OPTIONS = options(
 )
 
 
-@click.command("stream")
-@click.argument("source", metavar="[INPUT]", required=False)
+@click.command("stream", cls=HelpWhenBare)
+@click.argument("source", metavar="[INPUT]", type=click.Path(), required=False)
 @PARAMETER_OPTIONS
 @CHECKPOINT_OPTIONS
 @RUN_OPTIONS
@@ -121,6 +123,7 @@ def command(context: click.Context, /, source: str | None, **values: Any) -> Non
         console = Console(highlight=False)
         for part in describe(found):
             console.print(part)
+        console.print(f"[bold]promise[/bold]: {escape(in_words(found.privacy_))}", soft_wrap=True)
         console.print(f"[bold]guarantee[/bold]: {escape(str(found.privacy_))}", soft_wrap=True)
         for name, place in (("factorization", terms.out), ("report", terms.report)):
             if place is not None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_real
 from hushrank.privacy.events import Event, check_event, from_dict, to_dict
+from hushrank.privacy.figures import at_most, show_event
 from hushrank.privacy.records import from_fields, later, to_fields
 
 NUMERICS = ("exact", "idealized")
@@ -142,8 +143,9 @@ class Guarantee:
 
     def __str__(self) -> str:
         terms = (
-            f"epsilon={self.epsilon}, delta={self.delta}, neighbors={self.neighbors}, unit={self.unit}, "
-            f"event={self.event}, numerics={self.numerics}, reproducible={self.reproducible}"
+            f"epsilon={at_most(self.epsilon)}, delta={at_most(self.delta)}, neighbors={self.neighbors}, "
+            f"unit={self.unit}, event={show_event(self.event)}, numerics={self.numerics}, "
+            f"reproducible={self.reproducible}"
         )
         if self.premise:
             terms = f"{terms}, PROVIDED THAT {self.premise}"

@@ -11,6 +11,7 @@ from hushrank.parameters import DEFAULT_N_MAX, check_integer
 from hushrank.privacy import accountant
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Event, Gaussian, Repeated, to_dict, together
+from hushrank.privacy.figures import at_most, show_event
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
@@ -19,6 +20,7 @@ from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.quantile import quantile_event, rank_scale
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
 from hushrank.privacy.mechanisms.vector import GaussianLattice, VectorLattice, vector_lattice
+from hushrank.privacy.words import in_words, noise_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +107,19 @@ class Plan:
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Pairs of a name and a value, for people."""
-        for step in self.steps:
-            yield step.name, step.mechanism
-            yield "  event", str(step.event)
+        given = self.guarantee
+        yield "what it promises", in_words(given)
+        for step in self.steps:  # plain words first, terms second
+            plain = noise_in_words(step.event, given.unit)
+            yield step.name, plain or step.mechanism
+            if plain:
+                yield "  mechanism", step.mechanism
             yield from ((f"  {name}", f"{value:.6g}") for name, value in step.scales.items())
+            yield "  event", show_event(step.event)
         if self.shares:
             yield "shares of the budget", "for these sizes"
             yield from ((f"  {name}", f"{value:.1%}") for name, value in self.shares.items())
-        given = self.guarantee
-        yield "guarantee", f"epsilon = {given.epsilon:.6g}, delta = {given.delta:g}"
+        yield "guarantee", f"epsilon = {at_most(given.epsilon)}, delta = {at_most(given.delta)}"
         yield "neighbors", f"{given.neighbors.replace('_', ' or ')} one {given.unit}"
         if given.premise:
             yield "provided that", given.premise

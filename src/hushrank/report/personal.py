@@ -7,6 +7,7 @@ from typing import Any
 
 from hushrank.evaluation.held_out import Quality
 from hushrank.privacy.events import Gaussian
+from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Guarantee, Neighbors
 from hushrank.report.charts import WIDTH, Axis, draw
 from hushrank.report.markup import Markup, element
@@ -98,12 +99,12 @@ def guess_bound(guarantee: Guarantee) -> float:
 
 def guarantee_table(given: Guarantee) -> Markup:
     """A guarantee in numbers, for readers who know no epsilon."""
-    factor = f"{math.exp(given.epsilon):.3g}" if given.epsilon < 25 else f"e^{given.epsilon:.4g}"
+    factor = at_most(math.exp(given.epsilon), 3) if given.epsilon < 25 else f"e^{at_most(given.epsilon)}"
     guess = f"{math.ceil(1000 * guess_bound(given)) / 10:.1f} %"
     return table(
         f"Neighbors: {given.neighbors} one {given.unit}; arithmetic: {given.numerics}",
         ("epsilon", "delta", "e^epsilon", "right guess, at most"),
-        [(f"{given.epsilon:.4g}", f"{given.delta:g}", factor, guess)],
+        [(at_most(given.epsilon), at_most(given.delta), factor, guess)],
     )
 
 

@@ -1,0 +1,93 @@
+"""A guarantee, and the noise of a release, in plain words."""
+
+import math
+
+from hushrank.privacy.events import Event, Gaussian, Pure, Repeated
+from hushrank.privacy.figures import at_least, at_most
+from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
+
+# Beyond it a factor is written as a power: nobody reads eleven digits.
+_LARGEST_FACTOR_EPSILON = 25.0
+
+_UNITS = {
+    Unit.ROW: "any one row",
+    Unit.USER: "everything from any one user",
+    Unit.RECORD: "any one record",
+    Unit.LABEL: "the answer of any one record",
+    Unit.ENTRY: "any one change of entries within the stated bound, such as one update,",
+    Unit.RANK1: "any one matrix of rank one within the stated bound",
+    Unit.FROBENIUS: "any one matrix of a Frobenius norm within the stated bound",
+}
+
+_SHORT = {
+    Unit.ENTRY: "update",
+    Unit.LABEL: "answer",
+    Unit.RANK1: "matrix of rank one",
+    Unit.FROBENIUS: "matrix within the bound",
+}
+
+
+def in_words(guarantee: Guarantee) -> str:
+    """What a guarantee says, in sentences for people who know no epsilon.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+
+    Examples
+    --------
+    >>> given = Guarantee(1.0, 1e-6, "replace", "user", Gaussian(4.2247), "exact")
+    >>> print(in_words(given))
+    If everything from any one user were replaced by anything else, the chance of any result would change by at most a
+    factor of 2.72 (e^1), and beyond that factor by at most 1e-06.
+    """
+    sentences = [_promise(guarantee)]
+    if guarantee.epsilon != math.inf:
+        if guarantee.premise:
+            sentences.append(f"This holds provided that {guarantee.premise}.")
+        if guarantee.numerics == "idealized":
+            sentences.append("Noise counts as real numbers here: rounding inside the computer is not covered.")
+        if guarantee.reproducible:
+            warning = "NOT private to release: made with a seed, and whoever knows the seed can remove the noise."
+            sentences = [warning, "Made without a seed it would promise:", *sentences]
+    return " ".join(sentences)
+
+
+def factor_in_words(epsilon: float) -> str:
+    """By which factor a chance may change: e^epsilon, rounded up, and the power it is.
+
+    Examples
+    --------
+    >>> factor_in_words(0.5), factor_in_words(100.0)
+    ('1.65 (e^0.5)', 'e^100')
+    """
+    power = f"e^{at_most(epsilon)}"
+    return f"{at_most(math.exp(epsilon), 3)} ({power})" if epsilon <= _LARGEST_FACTOR_EPSILON else power
+
+
+def noise_in_words(event: Event, unit: Unit) -> str:
+    """How much noise a release gets, beside what one `unit` can change; empty where the event does not tell."""
+    if isinstance(event, Gaussian):
+        return f"noise of {at_least(event.noise_multiplier, 3)} times what {_one(unit)} can change"
+    if isinstance(event, Pure):
+        factor = factor_in_words(event.epsilon)
+        return f"noise under which {_one(unit)} changes the chance of any result by at most a factor of {factor}"
+    if isinstance(event, Repeated):
+        inner = noise_in_words(event.event, unit)
+        return inner and f"{event.count} times, each with {inner}"
+    return ""
+
+
+def _promise(given: Guarantee) -> str:
+    if given.epsilon == math.inf:
+        return "NOT private: nothing is promised to anybody."
+    change = "were replaced by anything else" if given.neighbors is Neighbors.REPLACE else "were added or removed"
+    beyond = f", and beyond that factor by at most {at_most(given.delta)}" if given.delta else ""
+    factor = factor_in_words(given.epsilon)
+    chance = f"the chance of any result would change by at most a factor of {factor}{beyond}"
+    return f"If {_UNITS[given.unit]} {change}, {chance}."
+
+
+def _one(unit: Unit) -> str:
+    """One unit as the subject of a sentence, in short."""
+    return f"one {_SHORT.get(unit, unit.value)}"

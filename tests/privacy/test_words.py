@@ -1,0 +1,83 @@
+"""A guarantee in words: true for every unit and relation, and open about what it does not cover."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
+from hushrank.privacy.guarantee import Guarantee, Unit
+from hushrank.privacy.words import factor_in_words, in_words, noise_in_words
+
+
+def make(**changes):
+    terms = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "replace", "unit": "user", "event": Gaussian(4.2247)}
+    return Guarantee(**{**terms, "numerics": "exact", **changes})
+
+
+def test_the_sentence():
+    assert in_words(make()) == (
+        "If everything from any one user were replaced by anything else, the chance of any result would change by at "
+        "most a factor of 2.72 (e^1), and beyond that factor by at most 1e-06."
+    )
+
+
+def test_a_pure_guarantee_has_nothing_beyond_the_factor():
+    words = in_words(make(delta=0.0, event=Pure(1.0), neighbors="add_remove", unit="row"))
+    assert words == (
+        "If any one row were added or removed, the chance of any result would change by at most a factor of 2.72 (e^1)."
+    )
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize(("neighbors", "change"), [("replace", "replaced"), ("add_remove", "added or removed")])
+def test_every_unit_and_relation_makes_one_sentence(unit, neighbors, change):
+    words = in_words(make(unit=unit, neighbors=neighbors))
+    assert words.startswith("If ") and f" were {change}" in words and words.count("If ") == 1
+    others = {in_words(make(unit=other, neighbors=neighbors)) for other in Unit if other is not unit}
+    assert words not in others
+
+
+def test_what_is_not_covered_is_said():
+    words = in_words(make(premise="the caller bounds every user", numerics="idealized"))
+    assert "This holds provided that the caller bounds every user." in words
+    assert "rounding inside the computer is not covered" in words
+    assert "provided" not in in_words(make()) and "rounding" not in in_words(make())
+
+
+def test_a_seed_comes_first():
+    words = in_words(make(reproducible=True))
+    assert words.startswith("NOT private to release: made with a seed")
+    assert words.endswith(f"Made without a seed it would promise: {in_words(make())}")
+
+
+def test_no_guarantee_promises_nothing():
+    words = in_words(make(epsilon=math.inf, event=NonPrivate(), premise="nothing"))
+    assert words == "NOT private: nothing is promised to anybody."
+
+
+@drawn(st.floats(min_value=0.0, max_value=1e6))
+def test_the_factor_is_never_below_the_truth(epsilon):
+    factor, _, power = factor_in_words(epsilon).partition(" (")
+    if power:
+        assert float(factor) >= math.exp(epsilon) * (1 - 1e-12)
+        assert float(power.removeprefix("e^").rstrip(")")) >= epsilon
+    else:
+        assert epsilon > 25 and float(factor.removeprefix("e^")) >= epsilon
+
+
+def test_noise_is_told_beside_what_one_can_change():
+    assert noise_in_words(Gaussian(0.9800490003829367), Unit.USER) == "noise of 0.98 times what one user can change"
+    assert "one update changes the chance of any result by at most a factor of 2.72 (e^1)" in noise_in_words(
+        Pure(1.0), Unit.ENTRY
+    )
+    assert noise_in_words(Repeated(Gaussian(4.0), 3), Unit.ROW).startswith("3 times, each with noise of 4 times")
+    assert noise_in_words(Composed([Gaussian(1.0)]), Unit.ROW) == noise_in_words(NonPrivate(), Unit.ROW) == ""
+    assert noise_in_words(Repeated(NonPrivate(), 3), Unit.ROW) == ""
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_units_are_words_and_not_identifiers(unit):
+    assert not re.search(r"rank1|_", in_words(make(unit=unit)) + noise_in_words(Gaussian(1.0), unit))
