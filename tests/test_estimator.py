@@ -35,7 +35,8 @@ def test_the_ledger_is_charged_with_the_whole_plan_before_data_are_summed():
     model = pca(ledger=recorder, engine=recorder, center="private").fit(X)
     charge, *rest = recorder.calls
     assert charge[:2] == ("charge", model.plan(X.shape).event) and charge[3:] == ("replace", "row", "PrivatePCA")
-    assert rest == ["total", "total"] and recorder.options == {"verbose": 0, "label": "PrivatePCA"}
+    assert rest == ["total", "total"]
+    assert recorder.options == {"verbose": 0, "label": "PrivatePCA: second moment (2)"}
     model.fit(X)
     keys = [call[2] for call in recorder.calls if call[0] == "charge"]
     assert len(set(keys)) == 2  # another fit is another release

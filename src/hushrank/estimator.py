@@ -5,9 +5,9 @@ fit        check parameters -> check the schema of the data -> plan -> charge th
 Imports    this is the only module that imports scikit-learn, and it uses public names only.
 """
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,8 +20,11 @@ from hushrank.data.rows.reading import read_rows
 from hushrank.data.source import Source
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.memory import check_memory, threads_of
+from hushrank.engine.naming import name_of
+from hushrank.engine.progress import show_fit
 from hushrank.engine.protocol import Engine
 from hushrank.exceptions import InvalidParameter, NotFitted
+from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.source import NoiseSource
 
 __all__ = [
@@ -119,15 +122,26 @@ iterator of blocks, or function that returns such an iterator
     def _fit_data(self, *data: Any) -> Self:
         """The life of a fit; what `fit` does with its data."""
         budget, owner = self._check_parameters(), type(self).__name__
-        source = self._read(*data)
-        releases = self._plan(budget, source.sizes)
-        self._check_source(source, releases)
-        engine = LocalEngine() if self.engine is None else self.engine
-        check_memory(self._memory_bytes(source, threads_of(engine)), owner)
-        total = partial(engine.total, source, verbose=self.verbose, label=owner)
-        learned = self._execute(budget, releases, lambda noise: self._fit(source, releases, noise, total))
+        with show_fit(owner, self.verbose, n_is_secret=budget.neighbors is Neighbors.ADD_REMOVE):
+            source = self._read(*data)
+            releases = self._plan(budget, source.sizes)
+            self._check_source(source, releases)
+            engine = LocalEngine() if self.engine is None else self.engine
+            check_memory(self._memory_bytes(source, threads_of(engine)), owner)
+            total = self._named_total(engine, source)
+            learned = self._execute(budget, releases, lambda noise: self._fit(source, releases, noise, total))
         self._keep({**learned, **self._schema_of(source)})
         return self
+
+    def _named_total(self, engine: Engine, source: Source) -> Total:
+        """Exact sums over the source, each of which tells the engine what it is for and the how manieth it is."""
+        passes, owner = itertools.count(1), type(self).__name__
+
+        def total(kernel: Any, public_state: Any) -> Any:
+            label = f"{owner}: {name_of(kernel, public_state)} ({next(passes)})"
+            return engine.total(source, kernel, public_state, verbose=self.verbose, label=label)
+
+        return total
 
     def _schema_of(self, source: Source) -> dict[str, Any]:
         """The public schema of the data, under scikit-learn's names."""

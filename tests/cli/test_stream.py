@@ -384,7 +384,8 @@ def test_a_bar_is_for_terminals_and_has_no_numbers(folder, monkeypatch, flag, le
     words = FEW.replace("--quiet", flag)
     assert run(f"{source} {words} --out found", HEADER + b"1,1,1\n").exit_code == 0
     n_bytes = (folder / "updates.csv").stat().st_size
-    assert seen == [(n_bytes if total == "bytes" else total, "reading updates", level * is_terminal)]
+    known = (n_bytes if total == "bytes" else total) if flag == "--verbose" else None  # how many there are is secret
+    assert seen == [(known, "reading updates", level * is_terminal)]
 
 
 def test_numbers_are_for_those_who_ask_and_are_marked(folder, caplog):
@@ -476,7 +477,7 @@ def test_a_terminal_shows_a_bar_without_numbers_of_updates(folder):
     while piece := _read_terminal(ours):
         shown += piece
     os.close(ours)
-    assert b"reading updates" in shown and b"100 %" in shown
+    assert b"reading updates" in shown and b"%" not in shown  # how many there are is secret
     assert b"3000" not in shown and b"3,000" not in shown and b"updates collected" in done.stdout
 
 

@@ -210,7 +210,7 @@ def _collect(terms: Terms, keeper: "Keeper", stop: "StopSignals", level: int) ->
     path = terms.path
     if path is not None and terms.has_tables:
         updates = read_tables(path, keeper)
-        with show_progress(updates.n_samples, _LABEL, level) as advance:
+        with show_progress(updates.n_samples if terms.verbose else None, _LABEL, level) as advance:
             add_tables(updates, keeper, stop, advance)
         return
     if path is not None and terms.continues:
@@ -222,7 +222,7 @@ def _collect(terms: Terms, keeper: "Keeper", stop: "StopSignals", level: int) ->
         live = stop.during(lambda: open_stream(file, keeper, replays))
         if not replays:
             keeper.begin(live.offset)
-        with show_progress(_size_of(file), _LABEL, level) as advance:
+        with show_progress(_size_of(file) if terms.verbose else None, _LABEL, level) as advance:
             read_stream(live, keeper, stop, advance)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.ratings.grouping import UserBlock
+from hushrank.engine.naming import called
 from hushrank.estimators.completion import rating_kernels as kernels
 from hushrank.estimators.completion.leave_one_out import Variants, add_error_differences
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights
@@ -39,12 +40,14 @@ def row_bound(lattice: SymmetricLattice) -> Bound:
     return Bound(lattice.row_norm, float(lattice.squared_bound))
 
 
+@called("numbers of ratings")
 def count_ratings(block: UserBlock, state: tuple[None, FloatArray]) -> IntegerArray:
     """Users in the cells of a grid of numbers of ratings."""
     _, grid = state
     return integer_histogram(np.maximum(np.diff(block.indptr), 1), grid)
 
 
+@called("norms of ratings")
 def count_norms(block: UserBlock, state: tuple[None, FloatArray]) -> IntegerArray:
     """Users in the cells of a grid of norms of their ratings."""
     _, grid = state
@@ -56,12 +59,14 @@ def row_norms(block: UserBlock) -> FloatArray:
     return np.sqrt(kernels.squared_norms(arrays_of(block)))
 
 
+@called("shares of rated items")
 def sum_fractions(block: UserBlock, state: tuple[float, float, GaussianLattice]) -> IntegerArray:
     """Sum of n / n_items, less a center."""
     n_items, center, lattice = state
     return _sum_numbers(np.diff(block.indptr) / n_items, center, lattice)
 
 
+@called("sizes of ratings")
 def sum_squares(block: UserBlock, state: tuple[float, float, GaussianLattice]) -> IntegerArray:
     """Sum of min(1, |y|^2 / norm^2), less a center."""
     norm, center, lattice = state
@@ -74,6 +79,7 @@ def _sum_numbers(numbers: FloatArray, center: float, lattice: GaussianLattice) -
     return total
 
 
+@called("ratings of each item")
 def sum_counts(block: UserBlock, state: tuple[int, GaussianLattice]) -> IntegerArray:
     """Weighted number of ratings of every item."""
     n_items, lattice = state
@@ -82,6 +88,7 @@ def sum_counts(block: UserBlock, state: tuple[int, GaussianLattice]) -> IntegerA
     return total[:, 0]
 
 
+@called("mean rating")
 def sum_user_means(block: UserBlock, lattice: GaussianLattice) -> IntegerArray:
     """Sum of the users' mean ratings; the bound of the lattice is 1."""
     total = np.zeros(1, np.int64)
@@ -125,6 +132,7 @@ class ItemSumState:
         return Shortening(bound, self.shortening_center)
 
 
+@called("item means")
 def sum_residuals(block: UserBlock, state: ItemSumState) -> tuple[IntegerArray, IntegerArray]:
     """Sum of the users' residuals by item, and of the factors that shortened them."""
     total, shortened = np.zeros((len(state.regression.base), 1), np.int64), np.zeros(1, np.int64)
@@ -133,6 +141,7 @@ def sum_residuals(block: UserBlock, state: ItemSumState) -> tuple[IntegerArray, 
     return total[:, 0], shortened
 
 
+@called("item factors")
 def sum_gradients(block: UserBlock, state: ItemSumState) -> tuple[IntegerArray, IntegerArray]:
     """Sum of the users' parts of an EM step by item, the base in the first column if asked for, and of the factors."""
     model, bound = state.regression, vector_bound(state.lattice)
@@ -143,6 +152,7 @@ def sum_gradients(block: UserBlock, state: ItemSumState) -> tuple[IntegerArray, 
     return total, shortened
 
 
+@called("variances")
 def sum_moments(block: UserBlock, state: tuple[Regression, GaussianLattice]) -> IntegerArray:
     """Sum of the squares by which variances are estimated, then of what they should be."""
     model, lattice = state
@@ -151,6 +161,7 @@ def sum_moments(block: UserBlock, state: tuple[Regression, GaussianLattice]) -> 
     return np.asarray(total[0])
 
 
+@called("common slopes")
 def sum_slopes(block: UserBlock, state: tuple[Regression, int, GaussianLattice]) -> IntegerArray:
     """Sum of the users' slopes from a first column on, then of how far ratings tell them."""
     model, first, lattice = state
@@ -167,6 +178,7 @@ def sum_noise_levels(block: UserBlock, state: tuple[Regression, float, GaussianL
     return np.asarray(total[0])
 
 
+@called("comparison of models")
 def sum_error_differences(block: UserBlock, state: tuple[Regression, Variants, GaussianLattice]) -> IntegerArray:
     """Sum of the leave-one-out errors of all variants but the first, less that of the first."""
     model, variants, lattice = state
@@ -175,6 +187,7 @@ def sum_error_differences(block: UserBlock, state: tuple[Regression, Variants, G
     return np.asarray(total[0])
 
 
+@called("relevance of features")
 def sum_relevances(block: UserBlock, state: tuple[Regression, FloatArray, GaussianLattice]) -> IntegerArray:
     """Sum of how much more each feature explains of the users' residuals than chance would."""
     model, G, lattice = state

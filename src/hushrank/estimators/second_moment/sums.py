@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hushrank.engine.naming import called
 from hushrank.linalg.framed_sums import framed_moments, framed_sum
 from hushrank.linalg.histogram import integer_histogram
 from hushrank.linalg.integer_sums import (
@@ -30,6 +31,7 @@ _LOW_BITS = 24
 _LOW_MASK = (1 << _LOW_BITS) - 1
 
 
+@called("center")
 def sum_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
     """Sum of the rows."""
     tally = new_tally()
@@ -38,11 +40,13 @@ def sum_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
     return integer_sum_l1(block, lattice.norm_bound, lattice.l1_bound, tally=tally), tally
 
 
+@called("center")
 def sum_complex_rows(block: Any, lattice: VectorLattice) -> tuple[Any, Any]:
     """Sum of complex rows as real ones of twice the length, real parts before imaginary parts."""
     return sum_rows(np.hstack([np.real(block), np.imag(block)]), lattice)
 
 
+@called("second moment")
 def sum_products(block: Any, state: tuple[Any, GramLattice | ScoreLattice]) -> tuple[Any, ...]:
     """Gram matrix of the centered rows; for the complex field its real part and its imaginary part."""
     center, lattice = state
@@ -55,6 +59,7 @@ def sum_products(block: Any, state: tuple[Any, GramLattice | ScoreLattice]) -> t
     return *integer_gram_complex(block, lattice.row_norm, lattice.squared_bound, tally=tally), tally
 
 
+@called("second moment")
 def sum_wide_products(block: Any, state: tuple[Any, ScoreLattice]) -> tuple[Any, ...]:
     """The same in two words for every entry: high words, then low words.
 
@@ -90,6 +95,7 @@ def shorten(vector: Matrix, bound: float) -> Matrix:
     return vector * min(1.0, bound / largest / norm)
 
 
+@called("radius")
 def count_norms(block: Any, state: tuple[Frame, tuple[int, ...], tuple[FloatArray, ...]]) -> tuple[Any, ...]:
     """Rows in the cells of a grid of norms, for each power and its grid; rows that are not finite have norm 0."""
     frame, powers, grids = state
@@ -97,6 +103,7 @@ def count_norms(block: Any, state: tuple[Frame, tuple[int, ...], tuple[FloatArra
     return tuple(integer_histogram(values, grid) for values, grid in zip(norms, grids, strict=True))
 
 
+@called("sums of columns")
 def sum_entries(block: Any, state: tuple[Frame, VectorLattice, str]) -> tuple[Any, Any]:
     """Sum of rows in a frame, or of the magnitudes of their entries, and the tally."""
     frame, lattice, entries = state
@@ -108,6 +115,7 @@ def sum_entries(block: Any, state: tuple[Frame, VectorLattice, str]) -> tuple[An
     return framed_sum(block, frame, *terms, tally, entries), tally
 
 
+@called("center")
 def sum_within(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
     """Sum of rows in a frame, shortened to a radius that is sqrt(bound) integer units, and the tally."""
     frame, radius, bound = state
@@ -115,6 +123,7 @@ def sum_within(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
     return framed_sum(block, frame, radius, bound, 2, tally), tally
 
 
+@called("scales of columns")
 def sum_squares(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
     """Sum of the squared entries of rows in a frame, shortened to a radius that is sqrt(bound) integer units."""
     frame, radius, bound = state
@@ -122,6 +131,7 @@ def sum_squares(block: Any, state: tuple[Frame, float, int]) -> tuple[Any, Any]:
     return framed_sum(block, frame, radius, bound, 2, tally, "squares"), tally
 
 
+@called("second moment")
 def sum_moments(block: Any, state: tuple[Frame, float, int, Field]) -> tuple[Any, ...]:
     """Gram matrix (complex: its real and its imaginary part) and sum of rows in a frame, and the tally."""
     frame, radius, squared_bound, field = state
@@ -132,6 +142,7 @@ def sum_moments(block: Any, state: tuple[Frame, float, int, Field]) -> tuple[Any
     return *hermitian_parts(gram), total, tally
 
 
+@called("second moment")
 def sum_wide_moments(block: Any, state: tuple[Frame, float, int, Field]) -> tuple[Any, ...]:
     """The Gram matrix in two words for every entry, as `sum_wide_products`."""
     *parts, _, tally = sum_moments(block, state)

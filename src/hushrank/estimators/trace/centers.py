@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.engine.naming import called
 from hushrank.estimators.searches import Window, octaves
 from hushrank.estimators.trace import moments
 from hushrank.estimators.trace.recipe import X_OCTAVES
@@ -34,6 +35,7 @@ def count_norms(block: RecordBlock, grid: FloatArray) -> IntegerArray:
     return count_finite(moments.norms(_rows(block)), grid)
 
 
+@called("mean measurement")
 def sum_measurements(block: RecordBlock, lattice: GaussianLattice) -> IntegerArray:
     """Sum of the measurements, as a vector."""
     return integer_sum(_rows(block), lattice)

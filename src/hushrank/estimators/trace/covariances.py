@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.engine.naming import called
 from hushrank.estimators.searches import Window
 from hushrank.estimators.trace import moments
 from hushrank.estimators.trace.coordinates import Whitening
@@ -30,6 +31,7 @@ _UNITS_SHARE = 0.2  # of the share of whitening
 _CLEAR_COUNTS = 4.0  # deviations of a column's count, below which its octaves are those of all columns
 
 
+@called("sizes of measurements")
 def count_sizes(block: RecordBlock, state: tuple[Design, tuple[Side, Side], tuple[FloatArray, FloatArray]]) -> Any:
     """Records in the cells of the grids of both sides."""
     design, *pairs = state
@@ -37,6 +39,7 @@ def count_sizes(block: RecordBlock, state: tuple[Design, tuple[Side, Side], tupl
     return tuple(count_finite(side.norms(X), grid) for side, grid in zip(*pairs, strict=True))
 
 
+@called("covariances")
 def sum_moments(block: RecordBlock, state: tuple[Design, tuple[Side, Side], tuple[Lattice, Lattice]]) -> Any:
     """Sums of both sides."""
     design, *pairs = state
@@ -47,6 +50,7 @@ def sum_moments(block: RecordBlock, state: tuple[Design, tuple[Side, Side], tupl
 N_OCTAVES = 2 * X_OCTAVES + 1
 
 
+@called("units of columns")
 def sum_octaves(block: RecordBlock, state: tuple[tuple[VectorSide, ...], float, tuple[Lattice, ...]]) -> Any:
     """How often the numbers of both sides lie in each octave, in lattice units."""
     sides, x_scale, lattices = state

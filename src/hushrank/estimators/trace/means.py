@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.engine.naming import called
 from hushrank.estimators.trace.designs import Design
 from hushrank.estimators.trace.recipe import BOUND_COMPARISONS, Y_OCTAVES
 from hushrank.estimators.trace.record_sums import count_finite
@@ -46,12 +47,14 @@ class Residuals:
             return answers if self.coef is None else answers - self.design.predictions(block.X, self.coef)
 
 
+@called("sizes of residuals")
 def count_reach(block: RecordBlock, state: tuple[Residuals, FloatArray]) -> IntegerArray:
     """Records in the cells of a grid of sizes of their numbers."""
     residuals, grid = state
     return count_finite(np.abs(residuals.of(block)), grid)
 
 
+@called("intercept")
 def sum_numbers(block: RecordBlock, state: tuple[Residuals, float, GaussianLattice]) -> IntegerArray:
     """Sum of the numbers in units of a bound, each shortened to 1."""
     residuals, bound, lattice = state

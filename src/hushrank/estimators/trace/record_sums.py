@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.engine.naming import called
 from hushrank.estimators.trace.coordinates import Tangent, Whitening
 from hushrank.estimators.trace.designs import Design
 from hushrank.linalg.histogram import integer_histogram
@@ -28,6 +29,7 @@ def count_records(block: RecordBlock, state: None) -> IntegerArray:
     return np.array([len(block)], np.int64)
 
 
+@called("sizes of answers")
 def count_answers(block: RecordBlock, grid: FloatArray) -> IntegerArray:
     """Answers in the cells of a grid."""
     return count_finite(block.y, grid)
@@ -48,6 +50,7 @@ def count_start_norms(block: RecordBlock, state: tuple[StartState, FloatArray]) 
     return count_finite(start.design.start_norms(block, start.whitening, start.intercept), grid)
 
 
+@called("first estimate")
 def sum_start(block: RecordBlock, state: tuple[StartState, GaussianLattice]) -> IntegerArray:
     """Sum of measurements times answers, of shape (d1, d2)."""
     start, lattice = state
@@ -64,6 +67,7 @@ class LookState:
     residual_grid: FloatArray
 
 
+@called("sizes of gradients")
 def count_look(block: RecordBlock, state: LookState) -> tuple[IntegerArray, IntegerArray]:
     """Records in the cells of grids of norms of their gradients, and of answers less predictions."""
     norms, residuals = state.design.gradient_norms(block, state.tangent)
@@ -119,6 +123,7 @@ N_CHECKED = 5
 """Numbers of `sum_check`, each of them in [-1, 1]."""
 
 
+@called("check of the result")
 def sum_check(block: RecordBlock, state: tuple[Candidates, float, GaussianLattice]) -> IntegerArray:
     """Sum of three votes and of two shortened gains of squares.
 
