@@ -20,7 +20,7 @@ from hushrank.data.rows.reading import read_rows
 from hushrank.data.source import Source
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.memory import check_memory, threads_of
-from hushrank.engine.naming import name_of
+from hushrank.engine.naming import called, name_of
 from hushrank.engine.progress import show_fit
 from hushrank.engine.protocol import Engine
 from hushrank.exceptions import InvalidParameter, NotFitted
@@ -29,7 +29,7 @@ from hushrank.privacy.noise.source import NoiseSource
 
 __all__ = [
     "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
-    "RegressorMixin", "TransformerMixin", "clone",
+    "RegressorMixin", "TransformerMixin", "called", "clone",
 ]  # fmt: skip
 
 Total = Callable[..., Any]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hushrank.privacy.figures import show_event
 from seeded_fits import FITS, recorded_releases
 
 RECORDED = Path(__file__).parents[1] / "stored" / "released_bits.json"
@@ -25,7 +26,13 @@ def releases_of(name):
     with recorded_releases(with_sums=is_drawn) as found:
         model = FITS[name]()
     kept = [f"{release} {digest}" for release, digest in found if not is_drawn or release == "total"]
-    return {"guarantee": str(model.privacy_), "releases": kept}
+    return {"guarantee": in_full(model.privacy_), "releases": kept}
+
+
+def in_full(given):
+    """A guarantee as it prints, with all digits of its numbers."""
+    terms = str(given).split(", ", 2)[2].replace(show_event(given.event), str(given.event))
+    return f"epsilon={given.epsilon}, delta={given.delta}, {terms}"
 
 
 @pytest.mark.parametrize("name", FITS)

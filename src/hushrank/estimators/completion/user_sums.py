@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.ratings.grouping import UserBlock
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.estimators.completion import rating_kernels as kernels
 from hushrank.estimators.completion.leave_one_out import Variants, add_error_differences
 from hushrank.estimators.completion.rating_kernels import RatingArrays, Regression, RowsOfItems, Shortening, Weights

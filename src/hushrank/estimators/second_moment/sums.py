@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.linalg.framed_sums import framed_moments, framed_sum
 from hushrank.linalg.histogram import integer_histogram
 from hushrank.linalg.integer_sums import (

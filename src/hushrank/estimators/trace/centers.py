@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.records.blocks import RecordBlock
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.estimators.searches import Window, octaves
 from hushrank.estimators.trace import moments
 from hushrank.estimators.trace.recipe import X_OCTAVES

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.estimators.searches import Window
 from hushrank.estimators.trace import moments
 from hushrank.estimators.trace.coordinates import Whitening

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.estimators.trace.designs import Design
 from hushrank.estimators.trace.recipe import BOUND_COMPARISONS, Y_OCTAVES
 from hushrank.estimators.trace.record_sums import count_finite

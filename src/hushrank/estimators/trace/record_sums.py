@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushrank.data.records.blocks import RecordBlock
-from hushrank.engine.naming import called
+from hushrank.estimator import called
 from hushrank.estimators.trace.coordinates import Tangent, Whitening
 from hushrank.estimators.trace.designs import Design
 from hushrank.linalg.histogram import integer_histogram
