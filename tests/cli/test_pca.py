@@ -44,7 +44,7 @@ def test_the_table_shows_variance_and_loading_of_each_component(tmp_path, monkey
     assert [row[5].strip() for row in rows] == ["1 (+1.000)", "2 (+1.000)"]
     assert [row[6].strip() for row in rows] == ["", ""] and "2 of 2 components stand above the noise" in result.output
     assert "radius 3 around the origin: a longer row" in result.output and "report" not in result.output
-    assert "epsilon=1000.0" in result.output and "model written to" in result.output
+    assert "epsilon=1000, delta=0" in result.output and "model written to" in result.output
 
 
 def test_directions_without_variances_are_shown_without_them(tmp_path, monkeypatch):

@@ -88,8 +88,15 @@ def test_the_text_is_readable_and_warns():
     assert lines[2].split("  ")[0] == "rows with entries that are not finite" and lines[2].endswith(" 1")
     assert any(line.startswith("norm of rows, median") and line.endswith(" 5") for line in lines)
     assert lines[-2].startswith("rows longer than row_norm = 2.5") and lines[-2].endswith(" 1,200")
-    assert lines[-1] == WARNING and "not private" in WARNING
-    assert "row_norm" not in str(inspect(X))
+    assert lines[-1] == WARNING and "row_norm = " not in str(inspect(X))
+
+
+def test_what_may_be_looked_at_and_what_may_not_be_used_is_said():
+    for part in ("not private", "find mistakes", "Do not choose bounds, centers or scales by them", "public knowledge"):
+        assert part in WARNING
+    assert (
+        "radius='private'" in WARNING and "Do not choose" not in inspect.__doc__ and "to choose" not in inspect.__doc__
+    )
 
 
 def test_the_dictionary_is_json():

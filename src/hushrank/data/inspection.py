@@ -1,4 +1,4 @@
-"""What the data holder should know before a fit, and must not publish."""
+"""What the data holder should know before a fit, and must neither publish nor choose bounds by."""
 
 import math
 import sys
@@ -16,7 +16,11 @@ from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
 
-WARNING = "These numbers are not private: use them to choose bounds, do not publish them."
+WARNING = (
+    "These numbers are not private: do not publish them. Look at them to find mistakes: broken cells, wrong columns, "
+    "wrong units. Do not choose bounds, centers or scales by them: that is a use of the data that no guarantee covers. "
+    "Take those from public knowledge, or have them found privately (radius='private', with a loose row_norm)."
+)
 QUANTILES = {"median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99}
 
 # Norms are counted by exponent and leading bits of their float64 form, which has the order of the numbers. A cell
@@ -88,7 +92,11 @@ def inspect(
     center: ArrayLike | None = None,
     columns: Sequence[Hashable] | None = None,
 ) -> Inspection:
-    """Look at data before a fit: rows that will count as zero, and norms to choose `row_norm` by. Not private.
+    """Look at data before a fit, to find mistakes: rows that will count as zero, and how long rows are. Not private.
+
+    Looking is fine for finding broken cells, wrong columns and wrong units. Bounds, centers and scales that were chosen
+    by these numbers are a use of the data that no guarantee covers: take them from public knowledge, or have them found
+    privately (`radius="private"`, with a loose `row_norm`).
 
     Parameters
     ----------
@@ -96,7 +104,7 @@ def inspect(
         Anything that `fit` takes, real or complex; read once, in bounded memory. A stream is read as for
         field="complex", where a complex cell is a number; a real fit would count its row as zero.
     row_norm : float, optional
-        A bound to try: how many rows are longer?
+        A bound that was chosen from public knowledge: how many rows are longer?
     center : array-like of shape (n_features,), optional
         Subtracted from every row before its norm is taken.
     columns : sequence of column names, optional
