@@ -1,5 +1,7 @@
 """What `fit` does with data: the schema, names of columns, and every kind of source."""
 
+from html import escape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.privacy.ledger import Ledger
+from hushrank.privacy.words import in_words
 
 X = np.random.default_rng(0).standard_normal((30, 4))
 
@@ -88,3 +91,13 @@ def test_fit_reads_files_and_streams_like_arrays(tmp_path, source):
         data = lambda: iter([X[:3], X[3:]])  # noqa: E731
     expected = pca(random_state=5, center="private").fit(X)
     assert np.array_equal(pca(random_state=5, center="private").fit(data).components_, expected.components_)
+
+
+def test_a_notebook_shows_the_guarantee_open_and_in_words():
+    plain = pca()._repr_mimebundle_()
+    assert "guarantee" not in plain["text/html"] and plain["text/plain"] == repr(pca())
+    model = pca(delta=1e-6, random_state=3).fit(X)
+    shown = model._repr_mimebundle_()
+    assert "<details open><summary>guarantee</summary>" in shown["text/html"]
+    assert escape(in_words(model.privacy_)) in shown["text/html"] and "made with a seed" in shown["text/html"]
+    assert escape(str(model.privacy_)) in shown["text/html"] and shown["text/plain"] == repr(model)

@@ -8,6 +8,7 @@ Imports    this is the only module that imports scikit-learn, and it uses public
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from hushrank.engine.protocol import Engine
 from hushrank.exceptions import InvalidParameter, NotFitted
 from hushrank.privacy.guarantee import Neighbors
 from hushrank.privacy.noise.source import NoiseSource
+from hushrank.privacy.words import in_words
 
 __all__ = [
     "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
@@ -88,6 +90,15 @@ iterator of blocks, or function that returns such an iterator
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown: str = BaseEstimator.__repr__(self, N_CHAR_MAX)
         return f"{shown} with {self.privacy_!r}" if hasattr(self, "privacy_") else shown
+
+    def _repr_mimebundle_(self, **chosen: Any) -> dict[str, str]:
+        """What a notebook shows: scikit-learn's diagram of the parameters, and below it the guarantee, open."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**chosen)
+        if hasattr(self, "privacy_") and "text/html" in bundle:
+            words, terms = escape(in_words(self.privacy_)), escape(str(self.privacy_))
+            guarantee = f"<details open><summary>guarantee</summary><p>{words}</p><p><code>{terms}</code></p></details>"
+            bundle["text/html"] += guarantee
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -33,7 +33,7 @@ def test_a_command_without_words_helps_and_with_words_runs(capsys):
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("pcaa", "pca"), ("PCA", "pca"), ("recomend", "recommend"), ("leger", "ledger")]
+    ("word", "meant"), [("pcaa", "pca"), ("PCA", "pca"), ("recommende", "recommend"), ("leger", "ledger")]
 )
 def test_a_misspelled_command_is_recognized(word, meant):
     with pytest.raises(click.UsageError, match=f"^no command '{word}'; did you mean '{meant}'\\?$"):

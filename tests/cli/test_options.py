@@ -139,9 +139,11 @@ def test_a_center_is_a_word_numbers_or_a_file(tmp_path):
     assert convert("1,-2.5, 3e2", None, None) == [1.0, -2.5, 300.0]
     assert convert(str(tmp_path / "center.npy"), None, None).tolist() == [1.5, 2.5]
     (tmp_path / "empty.npy").touch()
-    for wrong in ("public", "1;2", str(tmp_path / "none.npy"), str(tmp_path / "empty.npy"), ""):
+    for wrong in ("public", "1;2", str(tmp_path / "empty.npy"), ""):
         with pytest.raises(click.BadParameter, match="is not 'private', numbers separated by commas"):
             convert(wrong, None, None)
+    with pytest.raises(click.BadParameter, match=r"none\.npy' is not an existing file"):
+        convert(str(tmp_path / "none.npy"), None, None)
 
 
 def test_a_number_may_be_a_word():

@@ -183,7 +183,11 @@ def test_limits_with_names_are_put_into_the_order_of_the_data(tmp_path):
     bounds = read_bounds(write(tmp_path / "bounds.csv", "name,low,high\nincome,0,5e5\nage,0,120\n"))
     assert bounds.in_order(("age", "income"), "PrivatePCA") == [[0.0, 120.0], [0.0, 5e5]]
     assert bounds.in_order(None, "PrivatePCA") == [[0.0, 5e5], [0.0, 120.0]]  # an array has no names
-    for columns, got in ((("age", "income", "city"), "limits of 'city'"), (("age", "salary"), "limits of 'income'")):
+    for columns, got in (
+        (("age", "income", "city"), "no limits of 'city'"),
+        (("age",), "limits of 'income', which is no column of the data"),
+        (("age", "salary"), "no limits of 'salary', but of 'income', which is no column of the data"),
+    ):
         with pytest.raises(InvalidParameter, match=rf"column_bounds of PrivatePCA must be .* got .*{got}"):
             bounds.in_order(columns, "PrivatePCA")
     unnamed = read_bounds(write(tmp_path / "bounds.csv", "low,high\n0,1\n2,3\n"))

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from hushrank.archive.container import check_writable
+from hushrank.cli.messages import about_file
 from hushrank.cli.options import (
     COLUMNS_OPTION,
     GIVEN_FILES,
@@ -179,7 +180,7 @@ def learn(
     estimator = find(name)
     parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
     model = estimator(**parameters, **terms)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, about_file(source):
         warnings.simplefilter("always", UserWarning)
         model.fit(data.read(model, source, **others))
     for warning in () if quiet else caught:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from hushrank.cli.messages import about_file
 from hushrank.cli.options import COLUMNS_OPTION, JSON_OPTION, Vector
 from hushrank.registry import find
 
@@ -28,5 +29,6 @@ def command(source: str, row_norm: float | None, center: Any, columns: list[str]
     Where bounds come from:   public knowledge (a codebook, a law, a unit), or the fit finds them privately:
                               --radius private, the default, with a loose --row-norm.
     """
-    report = find("inspect")(source, row_norm=row_norm, center=center, columns=columns)
+    with about_file(source):
+        report = find("inspect")(source, row_norm=row_norm, center=center, columns=columns)
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))

@@ -67,6 +67,8 @@ class Vector(FileOrValue):
             if value.endswith(".npy"):
                 return np.load(Path(value), allow_pickle=False)
             return [float(number) for number in value.split(",")]
+        except FileNotFoundError:
+            self.fail(f"{value!r} is not an existing file.", param, ctx)
         except (OSError, ValueError, EOFError):
             accepted = ", ".join([*map(repr, self.words), "numbers separated by commas", "or an .npy file"])
             self.fail(f"{value!r} is not {accepted}.", param, ctx)

@@ -81,8 +81,11 @@ class NamedBounds(list[Any]):
         if self.names is None or columns is None:
             return list(self)
         if set(self.names) != set(columns) or len(self.names) != len(columns):
-            odd = sorted(set(self.names) ^ set(columns))
-            got = f"limits of {odd[0]!r} in one of both only" if odd else "limits of one column twice"
+            missing, unknown = sorted(set(columns) - set(self.names)), sorted(set(self.names) - set(columns))
+            got = f"no limits of {missing[0]!r}" if missing else "limits of one column twice"
+            if unknown:
+                of = f"{got}, but of" if missing else "limits of"
+                got = f"{of} {unknown[0]!r}, which is no column of the data"
             raise InvalidParameter(owner, "column_bounds", "limits of every column of the data", got)
         pairs = dict(zip(self.names, self, strict=True))
         return [pairs[name] for name in columns]

@@ -21,6 +21,7 @@ from hushrank.archive.file_lock import sole_run
 from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, show_notes
 from hushrank.cli.groups import HelpWhenBare
 from hushrank.cli.main import INTERRUPTED, fail
+from hushrank.cli.messages import about_file
 from hushrank.cli.options import JSON_OPTION, options, table_options
 from hushrank.cli.stream_terms import Terms
 from hushrank.exceptions import InvalidParameter
@@ -183,7 +184,8 @@ def run(terms: Terms, sketch: Any, level: int) -> Any:
     keeper = Keeper(sketch, Position.from_dict(sketch.position), checkpoint)
     try:
         with StopSignals() as stop:
-            _collect(terms, keeper, stop, min(level, 1))
+            with about_file(terms.path):
+                _collect(terms, keeper, stop, min(level, 1))
             keeper.tell()
             stop.check()
             if terms.no_factorize:
