@@ -16,6 +16,7 @@ import pyarrow.parquet
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -111,9 +112,8 @@ def read_bounds(path: Path) -> NamedBounds:
 
 def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:
     """The chosen columns of the file; those of a CSV file as bytes, without spaces around them."""
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv") or not path.is_file():
-        requirement = f"an existing file ending in {', '.join(PARQUET_SUFFIXES)} or .csv"
+    if not (_is_csv(path) or path.suffix.lower() in PARQUET_SUFFIXES) or not path.is_file():
+        requirement = f"an existing file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "file", requirement, str(path))
     if _is_csv(path):
         text = DelimitedText(path, owner)
@@ -132,7 +132,7 @@ def _choose_facts(names: list[str]) -> list[str]:
 
 
 def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"
+    return text_suffix(path) is not None
 
 
 def _to_ids(texts: pa.Array) -> pa.Array:

@@ -260,7 +260,9 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(b"secret 7.25")
     (tmp_path / "x.csv").write_text("user,item\n1,2\n")
     (tmp_path / "folder").mkdir()
-    known = "a folder of Parquet files or a file ending in .parquet, .pq, .csv"
+    known = (
+        "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    )
     expected = {
         "x.npz": f"{known}; got 'x.npz'",
         "y.csv": "an existing file; got 'y.csv'",

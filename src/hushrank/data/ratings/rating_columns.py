@@ -26,6 +26,7 @@ from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.exceptions import InvalidParameter
 
 BATCH_ROWS = 2**16
@@ -159,13 +160,13 @@ def read_rating_file(
     path = Path(fspath(path))
     if path.is_dir():
         return RatingParquet(parquet_files(path, owner), catalogue, rating_range, owner)
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
+    is_text = text_suffix(path) is not None
+    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "X", requirement, path.name)
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
-    if suffix == ".csv":
+    if is_text:
         return RatingCsv(path, catalogue, rating_range, owner)
     return RatingParquet([path], catalogue, rating_range, owner)
 
