@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from hushrank.base import PrivateRelease
+from hushrank.cli.rating_columns import item_column
 from hushrank.estimators.completion.parameters import CatalogueParam, FeaturesParam, NewItemsParam
 from hushrank.estimators.second_moment.parameters import BoundsParam
 from hushrank.parameters import PairParam, Param
@@ -76,7 +77,7 @@ class Items(click.ParamType):  # type: ignore[type-arg]  # as above
             return int(value)
         from hushrank.cli.small_tables import read_catalogue  # needs Arrow, which a count does not
 
-        return read_catalogue(note_file(ctx, value))
+        return read_catalogue(note_file(ctx, value), item_column=item_column(ctx))
 
 
 class ItemTable(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -90,7 +91,7 @@ class ItemTable(click.ParamType):  # type: ignore[type-arg]  # as above
             return value
         from hushrank.cli.small_tables import read_item_table  # needs Arrow, which --help does not
 
-        return read_item_table(note_file(ctx, value))
+        return read_item_table(note_file(ctx, value), item_column(ctx))
 
 
 class ItemIds(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -104,7 +105,7 @@ class ItemIds(click.ParamType):  # type: ignore[type-arg]  # as above
             return value
         from hushrank.cli.small_tables import read_catalogue  # as above
 
-        return read_catalogue(note_file(ctx, value), "new items")
+        return read_catalogue(note_file(ctx, value), "new items", item_column(ctx))
 
 
 class Bounds(click.ParamType):  # type: ignore[type-arg]  # as above

@@ -7,7 +7,7 @@ one with another number of fields than the header, one longer than 2^24 bytes, a
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -44,6 +44,9 @@ MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
 _LONE_RETURN = re.compile(rb"\r(?!\n|$)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
+
+
+Keep = Callable[[dict[str, pa.Array]], pa.Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,8 +149,10 @@ class DelimitedText:
                     n_rest = 0
                 buffer[:n_rest] = data[:n_rest].tobytes()
 
-    def read(self, names: Sequence[str]) -> dict[str, pa.Array]:
+    def read(self, names: Sequence[str], keep: Keep | None = None) -> dict[str, pa.Array]:
         """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
+
+        `keep` tells which of some records stay, from their columns by name.
 
         Raises
         ------
@@ -159,8 +164,10 @@ class DelimitedText:
             if (fields.spans[:, 1] == UNREADABLE).any():
                 requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
                 raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
-            for j, part in enumerate(parts):
-                part.append(fields.column(j).drop_null())
+            columns = [fields.column(j).drop_null() for j in range(len(names))]
+            kept = None if keep is None else keep(dict(zip(names, columns, strict=True)))
+            for part, column in zip(parts, columns, strict=True):
+                part.append(column if kept is None else column.filter(kept))
         empty = pa.array([], pa.large_binary())
         return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
 

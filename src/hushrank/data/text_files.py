@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,18 +43,17 @@ def delimiter_of(path: Path) -> int:
     return _KINDS[text_suffix(path) or ".csv"][0]
 
 
-def open_text(path: Path) -> BinaryIO:
+def open_text(path: Path) -> io.BufferedReader:
     """The bytes of a text file, decompressed if it is compressed."""
     codec = _KINDS[text_suffix(path) or ".csv"][1]
     if codec is None:
         return path.open("rb")
-    return cast(BinaryIO, io.BufferedReader(_Decompressed(path, codec), _PIECE_BYTES))
+    return io.BufferedReader(_Decompressed(path, codec), _PIECE_BYTES)
 
 
-def most_bytes(file: BinaryIO) -> int:
+def most_bytes(file: io.BufferedReader) -> int:
     """How many bytes an open text file has; of a compressed one nobody knows, and any number is possible."""
-    raw = getattr(file, "raw", file)
-    return sys.maxsize - 1 if isinstance(raw, _Decompressed) else os.fstat(file.fileno()).st_size
+    return sys.maxsize - 1 if isinstance(file.raw, _Decompressed) else os.fstat(file.fileno()).st_size
 
 
 class _Decompressed(io.RawIOBase):

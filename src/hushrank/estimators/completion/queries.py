@@ -3,6 +3,7 @@
 All of it is the user's own computation: the model is public, and these ratings do not enter it.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from hushrank.estimators.completion.public_items import PublicItems
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
+Columns = Mapping[str, str] | None
 
 _USERS_AT_ONCE = 256  # of which scores for all items are held in memory
 
@@ -69,7 +71,7 @@ class Recommender:
     items_: NDArray[Any]
     _learned: Any
 
-    def fold_in(self, own_ratings: Any) -> FloatArray:
+    def fold_in(self, own_ratings: Any, *, columns: Columns = None) -> FloatArray:
         """A user's coefficients of the item features and factors, from the user's own ratings.
 
         Parameters
@@ -77,6 +79,8 @@ class Recommender:
         own_ratings : dict of ratings by item id, tuple (items, ratings), table, or matrix of several users
             A table has the columns item and rating (implicit feedback: item), and user if it is about several users;
             every row must then have a user. Unknown items are ignored, ratings are clipped to the range.
+        columns : dict, optional
+            What these columns are called where they have other names, such as {"item": "movieId"}.
 
         Returns
         -------
@@ -84,33 +88,40 @@ class Recommender:
             Users have the order of the rows of a matrix, or of the first appearance of their ids in a table.
         """
         model = self._model()
-        histories = self._histories(own_ratings)
+        histories = self._histories(own_ratings, columns)
         coefficients = model.fold_in(histories.block)
         return coefficients[0] if histories.is_single else coefficients
 
-    def predict(self, own_ratings: Any, items: Any = None) -> FloatArray:
+    def predict(self, own_ratings: Any, items: Any = None, *, columns: Columns = None) -> FloatArray:
         """Predicted ratings of items, by default of the whole catalogue; a user without ratings gets the item means.
 
         Returns an array of shape (n_items,), or (n_users, n_items) for several users: in the order of the rows of a
-        matrix, or of the first appearance of their ids in a table.
+        matrix, or of the first appearance of their ids in a table. `columns` as in `fold_in`.
         """
-        model, histories = self._model(), self._histories(own_ratings)
+        model, histories = self._model(), self._histories(own_ratings, columns)
         chosen = np.arange(len(self.items_)) if items is None else self._positions(items)
         coefficients = model.fold_in(histories.block)  # with all items, then scored with those asked for
         predicted = self._to_ratings(model.at(chosen).scores(coefficients))
         return predicted[0] if histories.is_single else predicted
 
     def recommend(
-        self, own_ratings: Any, n: int = 10, exclude_seen: bool = True, explain: bool = False
+        self,
+        own_ratings: Any,
+        n: int = 10,
+        exclude_seen: bool = True,
+        explain: bool = False,
+        *,
+        columns: Columns = None,
     ) -> Recommendations:
         """The `n` items with the highest predictions, without those rated already unless asked for.
 
         Answers for several users carry their ids, see `Recommendations`. Where a user has seen so many items that fewer
         than `n` are left, one person gets fewer; among several users the last places of such a user hold items that
         were seen, with score -inf. `explain` adds what of the public features of an item this user likes, by the user's
-        own slopes on them; there are no reasons where the model has no features or found them useless.
+        own slopes on them; there are no reasons where the model has no features or found them useless. `columns` as in
+        `fold_in`.
         """
-        model, histories = self._model(), self._histories(own_ratings)
+        model, histories = self._model(), self._histories(own_ratings, columns)
         n = min(self._check_n(n), len(self.items_))
         features = restore_features(self._learned()) if explain else None
         block, chosen, scores, reasons = histories.block, [], [], []
@@ -163,7 +174,7 @@ class Recommender:
         best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
         return Recommendations(self.items_[best], cosines[best])
 
-    def predict_ratings(self, history: Any, pairs: Any) -> FloatArray:
+    def predict_ratings(self, history: Any, pairs: Any, *, columns: Columns = None) -> FloatArray:
         """One prediction for each row of `pairs`, in order.
 
         Parameters
@@ -172,11 +183,13 @@ class Recommender:
             What is known about the users. Those without history get item means.
         pairs : table with columns user and item
             Items outside the catalogue are predicted like a typical item.
+        columns : dict, optional
+            What these columns are called, in both tables, where they have other names.
         """
-        model, histories, owner = self._model(), self._histories(history), type(self).__name__
+        model, histories, owner = self._model(), self._histories(history, columns), type(self).__name__
         if histories.ids is None:
             raise InvalidParameter(owner, "history", "a table with a column 'user'", type(history).__name__)
-        users, items = read_pairs(pairs, owner)
+        users, items = read_pairs(pairs, owner, columns)
         if pa.null() not in (users.type, histories.ids.type) and users.type != histories.ids.type:
             raise InvalidParameter(
                 owner, "pairs", f"users of type {histories.ids.type} as in the history", str(users.type)
@@ -223,9 +236,9 @@ class Recommender:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_made_catalogue", "_made_public")}
 
-    def _histories(self, own_ratings: Any) -> Any:
+    def _histories(self, own_ratings: Any, columns: Columns = None) -> Any:
         limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)
-        return read_histories(own_ratings, self._catalogue, limits, type(self).__name__)
+        return read_histories(own_ratings, self._catalogue, limits, type(self).__name__, columns)
 
     def _positions(self, items: Any) -> NDArray[np.int64]:
         positions = find_items(items, self._catalogue, type(self).__name__, "items")
