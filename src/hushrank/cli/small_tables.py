@@ -114,11 +114,11 @@ def read_own_ratings(
 
     keep = None if user is None else partial(_is_user, name=called["user"], user=user)
     found = _read(path, owner, choose, keep)
-    columns = {role: found[name] for role, name in called.items() if name in found}
-    if user is not None and not len(columns["user"]):
+    own = {role: found[name] for role, name in called.items() if name in found}
+    if user is not None and not len(own["user"]):
         raise InvalidParameter(owner, "user", f"one of the users in {path.name}", user)
     if user is not None:  # who is one user, however the rows spell it
-        columns["user"] = columns["user"].take(pa.array(np.zeros(len(columns["user"]), np.int64)))
+        own["user"] = own["user"].take(pa.array(np.zeros(len(own["user"]), np.int64)))
     if _is_csv(path):
         is_text = item_type == pa.large_string()
         convert: dict[str, Callable[[pa.Array], Any]] = {
@@ -126,8 +126,8 @@ def read_own_ratings(
             "item": _to_texts if is_text else partial(to_integers, dtype=item_type),
             "rating": to_numbers,
         }
-        columns = {role: convert[role](column) for role, column in columns.items()}
-    return pa.table(columns)
+        own = {role: convert[role](column) for role, column in own.items()}
+    return pa.table(own)
 
 
 def _is_user(columns: Mapping[str, Any], name: str, user: str) -> pa.Array:
