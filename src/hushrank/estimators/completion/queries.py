@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
-from hushrank.data.ratings.grouping import UserBlock
 from hushrank.data.ratings.item_features import ItemFeatures
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.explanations import Reasons, reasons_for
@@ -22,12 +21,11 @@ from hushrank.estimators.completion.known_items import restore_features
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.parameters import find_new_items
 from hushrank.estimators.completion.public_items import PublicItems
+from hushrank.estimators.completion.top_items import Predictor, best_items
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
 Columns = Mapping[str, str] | None
-
-_USERS_AT_ONCE = 256  # of which scores for all items are held in memory
 
 
 class Recommendations(NamedTuple):
@@ -70,6 +68,7 @@ class Recommender:
     ridge_: float
     items_: NDArray[Any]
     _learned: Any
+    _threads: int
 
     def fold_in(self, own_ratings: Any, *, columns: Columns = None) -> FloatArray:
         """A user's coefficients of the item features and factors, from the user's own ratings.
@@ -124,21 +123,11 @@ class Recommender:
         model, histories = self._model(), self._histories(own_ratings, columns)
         n = min(self._check_n(n), len(self.items_))
         features = restore_features(self._learned()) if explain else None
-        block, chosen, scores, reasons = histories.block, [], [], []
-        for start in range(0, len(block), _USERS_AT_ONCE):
-            part = _some_users(block, start, _USERS_AT_ONCE)
-            coefficients = model.fold_in(part)
-            predicted = self._to_ratings(model.scores(coefficients), clip=False)
-            if exclude_seen:
-                predicted[np.repeat(np.arange(len(part)), np.diff(part.indptr)), part.items] = -np.inf
-            best = _largest(predicted, n)
-            chosen.append(best)
-            scores.append(np.take_along_axis(predicted, best, axis=1))
-            if explain:
-                reasons += self._reasons(features, coefficients, best)
-        positions = np.concatenate(chosen) if chosen else np.empty((0, n), np.int64)
-        values = self._clip(np.concatenate(scores)) if scores else np.empty((0, n))
-        items = self.items_[positions]
+        coefficients, predictor = model.fold_in(histories.block), Predictor(model.base, model.W, self._units)
+        seen = histories.block if exclude_seen else None
+        positions, values = best_items(predictor, coefficients, n, seen, self._threads)
+        reasons = self._reasons(features, coefficients, positions) if explain else []
+        values, items = self._clip(values), self.items_[positions]
         if histories.is_single:
             left = ~np.isneginf(values[0])
             told = [why for why, kept in zip(reasons[0], left, strict=True) if kept] if explain else None
@@ -252,12 +241,20 @@ class Recommender:
             raise InvalidParameter(type(self).__name__, "n", "an integer >= 1", n)
         return int(n)
 
+    @property
+    def _units(self) -> tuple[float, float] | None:
+        """What ratings are of numbers between -1 and 1: a shift, and a scale; None for implicit feedback."""
+        if self._is_implicit:
+            return None
+        low, high = map(float, self.rating_range)
+        return low / 2 + high / 2, high / 2 - low / 2
+
     def _to_ratings(self, scaled: FloatArray, *, clip: bool = True) -> FloatArray:
         """Predictions in the units of the ratings."""
-        if self._is_implicit:
+        if self._units is None:
             return scaled
-        low, high = map(float, self.rating_range)
-        ratings = (low / 2 + high / 2) + (high / 2 - low / 2) * scaled
+        shift, scale = self._units
+        ratings = shift + scale * scaled
         return self._clip(ratings) if clip else ratings
 
     def _clip(self, ratings: FloatArray) -> FloatArray:
@@ -268,16 +265,10 @@ class Recommender:
         return np.where(np.isneginf(ratings), ratings, np.clip(ratings, low, high))
 
     def _from_ratings(self, ratings: FloatArray) -> FloatArray:
-        if self._is_implicit:
+        if self._units is None:
             return ratings
-        low, high = map(float, self.rating_range)
-        return (ratings - (low / 2 + high / 2)) / (high / 2 - low / 2)
-
-
-def _some_users(block: UserBlock, start: int, n_users: int) -> UserBlock:
-    pointers = block.indptr[start : start + n_users + 1]
-    ratings = slice(pointers[0], pointers[-1])
-    return UserBlock(pointers - pointers[0], block.items[ratings], block.values[ratings])
+        shift, scale = self._units
+        return (ratings - shift) / scale
 
 
 def _largest(scores: FloatArray, n: int) -> NDArray[np.int64]:
