@@ -114,6 +114,11 @@ iterator of blocks, or function that returns such an iterator
         """Whether rows may be complex."""
         return False
 
+    @property
+    def _threads(self) -> int:
+        """Threads that queries may use: those of the engine."""
+        return threads_of(LocalEngine() if self.engine is None else self.engine)
+
     @abstractmethod
     def _fit(self, source: Any, releases: Any, noise: NoiseSource, total: Total) -> dict[str, Any]:
         """Learned attributes by name."""

@@ -287,6 +287,26 @@ def test_what_a_fit_was_told_is_not_overwritten(films, option):
     assert (films / given[option]).read_bytes() == before
 
 
+def test_a_table_of_movielens(folder):
+    """Other names, an extra column, compressed, a catalogue and titles in the file of films."""
+    table = RATINGS.rename_columns(["userId", "movieId", "rating"]).append_column("timestamp", RATINGS["user"])
+    with pa.CompressedOutputStream("films.csv.gz", "gzip") as file:
+        pa.csv.write_csv(table, file)
+    titles = "".join(f"{j},Film [{j}]\n" for j in range(N_ITEMS))
+    (folder / "films.csv").write_text(f"movieId,title\n{titles}")
+    named, seed = "--user-col userId --item-col movieId --items films.csv", f"{BASIC} --seed 5 --threads 1"
+    expected = run(f"ratings.csv --items {N_ITEMS} {seed} --json")
+    assert run(f"films.csv.gz {named} {seed} --json").stdout == expected.stdout
+    result = run(f"films.csv.gz {named} --titles films.csv {seed} --out model.hush")
+    assert result.exit_code == 0, result.exception
+    popular = np.argsort(-np.array(json.loads(expected.stdout)["item_counts_"]), kind="stable")[:SHOWN]
+    assert [row[1] for row in rows(result.output)] == [f"Film [{j}]" for j in popular]
+    error = str(run(f"films.csv.gz --items {N_ITEMS} {seed} --json").exception)
+    assert error.endswith("(--user-col userId --item-col movieId)")
+    result = run(f"films.csv.gz {named} --titles films.csv {seed} --out films.csv")
+    assert result.exit_code == 2 and "--out films.csv would overwrite" in result.output
+
+
 @pytest.mark.parametrize("count", ["+-5", "1000000000000", "99999999999999999999999"])
 def test_odd_counts_of_items_are_one_clear_line(folder, count):
     result = run(f"ratings.parquet --items {count} {BASIC} --out model.hush")

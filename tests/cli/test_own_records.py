@@ -87,7 +87,11 @@ def test_one_named_person_needs_no_column_of_users(write):
         ("new.parquet", {"a": [1], "b": [2], "user": [0.5]}, "users of new records must be a column of int or str ids"),
         ("new.parquet", {"a": [1], "b": ["x"], "user": [1]}, "X of new records must be a table of real numbers"),
         ("new.parquet", "no parquet", "X of new records must be a readable Parquet file"),
-        ("new.txt", "a,b\n1,2\n", "file of new records must be an existing file ending in .parquet, .pq or .csv"),
+        (
+            "new.txt",
+            "a,b\n1,2\n",
+            "file of new records must be an existing file ending in .parquet, .pq, .csv, .tsv, .csv.gz",
+        ),
     ],
 )
 def test_what_cannot_be_answered_is_refused(write, many, name, content, message):

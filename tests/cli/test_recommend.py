@@ -87,7 +87,9 @@ def test_seen_items_come_only_if_asked_for(folder):
 
 def test_a_file_without_a_known_column_is_refused_by_name(folder):
     (folder / "odd.csv").write_text("film,stars\n3,5\n")
-    with pytest.raises(InvalidParameter, match="must be a table with the column 'item'"):
+    with pytest.raises(
+        InvalidParameter, match=r"must be a table with the columns item, rating; got no .*--item-col film"
+    ):
         command.main("model.hush --ratings odd.csv".split(), standalone_mode=False)
 
 
@@ -203,13 +205,56 @@ def test_reasons_of_implicit_feedback_and_of_items_added_later(folder):
     assert "Western" in person["reasons"][person["items"].index(77)]
 
 
+MOVIELENS = "userId,movieId,rating,timestamp\n42,3,5,1\n7,7,1,2\n042,12,4,3\n"
+NAMED = "--user-col userId --item-col movieId"
+
+
+def test_one_of_many_users(folder, model):
+    (folder / "all.csv").write_text(MOVIELENS)
+    expected = model.recommend({3: 5.0, 12: 4.0}, n=4)
+    for user in ("42", "42.0"):
+        line = f"model.hush --ratings all.csv {NAMED} --user {user} --n 4 --json"
+        (person,) = json.loads(run(line).stdout)["recommendations"]
+        assert (
+            person["user"] == "42"
+            and person["items"] == expected.items.tolist()
+            and person["scores"] == expected.scores.tolist()
+        )
+    pq.write_table(pa.table({"user": [42, 7, 42], "item": [3, 7, 12], "rating": [5, 1, 4]}), "all.parquet")
+    (person,) = json.loads(run("model.hush --ratings all.parquet --user 42 --n 4 --json").stdout)["recommendations"]
+    assert person == {"user": 42, "items": expected.items.tolist(), "scores": expected.scores.tolist()}
+    error = run(f"model.hush --ratings all.csv {NAMED} --user 43").exception
+    assert str(error) == "user of own ratings must be one of the users in all.csv; got '43'."
+    error = run("model.hush --ratings all.csv --user 42").exception
+    assert "no column 'user'. Did you mean" in str(error) and f"({NAMED})" in str(error)
+
+
+def test_titles_are_shown_beside_ids(folder, model, capsys):
+    titles = "".join(f'{j},"[red]Film\x1b {j}[/red]"\n' for j in range(N_ITEMS))
+    (folder / "films.csv").write_text(f"movieId,name\n{titles}")
+    line = "model.hush --ratings mine.csv --n 3 --titles films.csv --item-col movieId"
+    assert "no column 'movieId'" in str(run(line).exception)  # own ratings have no such column
+    (folder / "mine.csv").write_text("movieId,rating\n3,5\n7,1\n12,4\n")
+    items = model.recommend({3: 5.0, 7: 1.0, 12: 4.0}, n=3).items.tolist()
+    found = rows(printed(line, capsys))
+    assert [row[1:3] for row in found] == [[str(j), f"[red]Film\\x1b {j}[/red]"] for j in items]
+    (person,) = json.loads(run(f"{line} --json").stdout)["recommendations"]
+    assert person["titles"] == [f"[red]Film\\x1b {j}[/red]" for j in items]
+
+
+def test_a_file_of_many_that_names_no_users_is_warned_of(folder):
+    (folder / "all.csv").write_text(MOVIELENS)
+    result = run("model.hush --ratings all.csv --item-col movieId")
+    assert result.exit_code == 0 and "column 'userId' is not used" in result.output
+
+
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
         ("none.hush --ratings mine.csv", ModelFileError, "none.hush"),
         ("mine.csv --ratings mine.csv", ModelFileError, "not a hushrank model"),
         ("model.hush --ratings none.csv", InvalidParameter, "file of own ratings must be an existing file"),
-        ("model.hush --ratings bare.csv", InvalidParameter, "a table with the column 'rating'"),
+        ("model.hush --ratings bare.csv", InvalidParameter, "columns item, rating; got no column 'rating'"),
     ],
 )
 def test_bad_input(folder, line, kind, message):

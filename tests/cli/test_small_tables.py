@@ -46,7 +46,7 @@ def test_ids_of_a_parquet_catalogue_have_their_type(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("none.csv", None, "an existing file ending in .parquet, .pq or .csv"),
+        ("none.csv", None, "an existing file ending in .parquet, .pq, .csv, .tsv"),
         ("items.txt", "item\n1\n", "an existing file ending in"),
         ("items.csv", "a,b\n1,2\n", "a table with the column item, or with one column"),
         ("items.csv", "item\n1\n1\n", "different ids"),
@@ -116,7 +116,7 @@ def test_ids_of_facts_are_those_of_the_catalogue_in_the_same_words(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("none.csv", None, "an existing file ending in .parquet, .pq or .csv"),
+        ("none.csv", None, "an existing file ending in .parquet, .pq, .csv, .tsv"),
         ("facts.txt", "item,x\n1,2\n", "an existing file ending in"),
         ("facts.csv", "item\n1\n", "a table with the column item and other columns; got 'facts.csv: columns item'"),
         ("facts.csv", "id,x\n1,2\n", "a table with the column item and other columns; got 'facts.csv: columns id, x'"),

@@ -288,7 +288,15 @@ REFUSED = [
         (content, "a CSV file whose lines end with LF or CRLF; got 'x.csv: a carriage return alone'")
         for content in (b"user,item\r725,0\r2,0\r", b"user,it\rem\n725,0\n")
     ),
-    ("a;b\n1;2\n", "a CSV file separated by commas; got 'x.csv: one column'"),
+    (
+        "a;b\n1;2\n",
+        'a CSV file separated by commas (pandas.read_csv(path, sep=";", decimal=",").to_csv(new_path, index=False) '
+        "converts semicolons); got 'x.csv: one column, with semicolons'",
+    ),
+    (
+        "a\tb\n1\t2\n",
+        "a CSV file separated by commas (a name that ends in .tsv is for tabs); got 'x.csv: one column, with tabs'",
+    ),
     ("a725,a725\n1,2\n", "a CSV file whose column names differ; got 'x.csv: two columns of one name'"),
     (b"\xff\xfea\x00\n", "a readable CSV file; got 'x.csv: damaged, or of another kind'"),
 ]

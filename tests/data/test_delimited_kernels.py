@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from hushrank.data.delimited_kernels import (
     BLANK,
+    COMMA,
     FIELD_START,
     MALFORMED,
     QUOTED,
+    TAB,
     UNREADABLE,
     copy_fields,
     find_records,
@@ -25,10 +27,10 @@ def data_of(content):
     return np.frombuffer(content, np.uint8)
 
 
-def found(content, width=2, is_end=True, longest=100):
+def found(content, width=2, is_end=True, longest=100, delimiter=COMMA):
     """Spans of all fields of the records, and how many bytes were used."""
     spans = np.zeros((width, 2, content.count(b"\n") + 1), np.int32)
-    n_records, n_used, _ = find_records(data_of(content), is_end, 0, np.arange(width), longest, spans)
+    n_records, n_used, _ = find_records(data_of(content), is_end, 0, np.arange(width), longest, spans, delimiter)
     return spans[:, :, :n_records], n_used
 
 
@@ -57,25 +59,38 @@ def test_incomplete_records_wait_for_more():
         assert found(content)[1] == len(content)
 
 
+def test_tabs_separate_fields_or_are_white_space():
+    content = b'a\t "b,""c" \r\n\t\n"x\ty"\t2\n"a"\tb\tc\n'
+    spans, n_used = found(content, delimiter=TAB)
+    assert n_used == len(content) and spans[:, 1, 3].tolist() == [UNREADABLE, UNREADABLE]
+    texts = [[content[max(a, -1 - a) : b] for a, b in spans[j, :, :3].T] for j in range(2)]
+    assert texts == [[b"a", b"", b"x\ty"], [b'b,""c', b"", b"2"]]
+    # The same bytes between commas: tabs are white space, and a text in quotes must end with its field.
+    assert found(b'\t"a"\t,b\n')[0][:, :, 0].tolist() == [[2, 3], [6, 7]]
+    assert found(b'"a"\tb,c\n')[0][0, 1, 0] == UNREADABLE
+
+
 content_bytes = st.text('ab,"\n\r \t', max_size=30).map(str.encode)
 
 
-@given(content_bytes, st.lists(st.integers(0, 30), max_size=4))
+@given(content_bytes, st.lists(st.integers(0, 30), max_size=4), st.sampled_from([COMMA, TAB]))
 @settings(deadline=None, max_examples=300)
-def test_following_a_record_ends_where_finding_it_does(content, cuts):
+def test_following_a_record_ends_where_finding_it_does(content, cuts, delimiter):
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     state, stop = FIELD_START, -1
     for start, end in pairwise(edges):
-        state, place, _ = follow_record(data_of(content[start:end]), state)
+        state, place, _ = follow_record(data_of(content[start:end]), state, delimiter)
         if place >= 0:
             stop = start + place if state != MALFORMED else -1
             break
     line = content.find(b"\n") if state == MALFORMED or (stop < 0 and state == QUOTED) else stop
     expected = len(content) if line < 0 else line + 1
     # One record alone: what lies behind its end is cut off, and must not be needed.
-    assert found(content[:expected] if state != MALFORMED else content)[0].shape[2] >= (len(content) > 0)
+    assert found(content[:expected] if state != MALFORMED else content, delimiter=delimiter)[0].shape[2] >= (
+        len(content) > 0
+    )
     if state not in (MALFORMED, QUOTED) and content:
-        assert found(content[:expected])[0].shape[2] == 1
+        assert found(content[:expected], delimiter=delimiter)[0].shape[2] == 1
 
 
 @given(st.binary(max_size=8))

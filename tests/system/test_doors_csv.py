@@ -1,5 +1,6 @@
-"""Attacks on the reader of CSV files: one record writes nothing for other people, whatever its text holds."""
+"""Attacks on the reader of CSV and TSV files: one record writes nothing for other people, whatever its text holds."""
 
+import gzip
 import io
 import random
 import re
@@ -22,6 +23,7 @@ from hushrank.data.ratings.reading import read_ratings
 from hushrank.data.rows.reading import read_rows
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.exceptions import InvalidParameter
 
 N_ITEMS = 6
 FILES, PARTS = 10_000, 20
@@ -88,15 +90,15 @@ def random_record(rng):
     return (user, item, rating, review, repr(rng.gauss(0, 1)))
 
 
-def well_formed(records, rng):
+def well_formed(records, rng, mark=","):
     """A file as RFC 4180 has it, fields quoted where they must be and now and then where not."""
 
     def field(text):
-        must = any(mark in text for mark in ',"\r\n') or text == "" or text != text.strip()
+        must = any(sign in text for sign in f'{mark}"\r\n') or text == "" or text != text.strip()
         return '"' + text.replace('"', '""') + '"' if must or rng.random() < 0.1 else text
 
     newline = rng.choice(["\n", "\r\n"])
-    lines = [",".join(map(field, record)) for record in [("user", "item", "rating", "review", "x"), *records]]
+    lines = [mark.join(map(field, record)) for record in [("user", "item", "rating", "review", "x"), *records]]
     return (newline.join(lines) + newline * rng.randrange(2)).encode()
 
 
@@ -152,6 +154,46 @@ def test_changing_one_record_changes_one_contribution(part, tmp_path, monkeypatc
         if rows is not None:
             other_rows = numbers(path)
             assert np.array_equal(np.delete(rows, changed, 0), np.delete(other_rows, changed, 0), equal_nan=True)
+
+
+PACK = {"": bytes, ".gz": gzip.compress, ".zst": lambda content: pa.Codec("zstd").compress(content, asbytes=True)}
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst"])
+def test_one_record_changes_one_contribution_in_every_kind_of_file(suffix, tmp_path, monkeypatch):
+    """The same for tabs and compressed files, read a few bytes at a time: all kinds hold the same records."""
+    rng = random.Random(suffix)
+    kind, _, packing = suffix[1:].partition(".")
+    path, mark = tmp_path / f"x{suffix}", "\t" if kind == "tsv" else ","
+    pack = PACK[f".{packing}" if packing else ""]
+    for _ in range(40):
+        monkeypatch.setattr(delimited, "CHUNK_BYTES", rng.choice([40, 150, 2**22]))
+        records = [random_record(rng) for _ in range(rng.randrange(1, 7))]
+        path.write_bytes(pack(well_formed(records, rng, mark)))
+        assert records_read(path) == [tuple(cell.strip(" \t\n\v\f\r").encode() for cell in row) for row in records]
+        before, rows, changed = contributions(path, records), numbers(path), rng.randrange(len(records))
+        old, records[changed] = records[changed], random_record(rng)
+        path.write_bytes(pack(well_formed(records, rng, mark)))
+        touched = {canonical(old[0]), canonical(records[changed][0])}
+        after = contributions(path, records)
+        assert {user: before[user] for user in before if user not in touched} == {
+            user: after[user] for user in after if user not in touched
+        }
+        assert np.array_equal(np.delete(rows, changed, 0), np.delete(numbers(path), changed, 0), equal_nan=True)
+
+
+def test_damage_beyond_the_header_is_the_fault_of_the_file_and_shows_nothing_of_it(tmp_path):
+    """Found while the data are read, as with Parquet: after the charge, and whoever's record it hits."""
+    table = pd.DataFrame({"user": range(5000), "item": 1, "rating": np.random.default_rng(0).random(5000)})
+    table.to_csv(tmp_path / "x.csv.gz", index=False)
+    whole = (tmp_path / "x.csv.gz").read_bytes()
+    (tmp_path / "x.csv.gz").write_bytes(whole[:-100])
+    model = PrivateCompletion(1, epsilon=1.0, delta=1e-6, rating_range=(1, 5), items=N_ITEMS)
+    with pytest.raises(InvalidParameter) as refusal:
+        model.fit(tmp_path / "x.csv.gz")
+    shown = str(refusal.value)
+    assert shown == "X of PrivateCompletion must be a readable CSV file; got 'x.csv.gz: damaged, or of another kind'."
+    assert not hasattr(model, "item_means_")
 
 
 SAME = ["7", "07", "+7", "7.0", " 7", "7."]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from feature_support import KINDS, facts, kinds, recommender, tastes
 from hushrank.cli.recommend import command
 from hushrank.data.ratings import grouping, out_of_core, rating_matrices
-from hushrank.estimators.completion import queries
+from hushrank.estimators.completion import top_items
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import InvalidParameter
@@ -71,7 +71,7 @@ def low_thresholds(monkeypatch):
     monkeypatch.setattr(out_of_core, "GROUPED_IN_MEMORY", 900)
     monkeypatch.setattr(grouping, "MAX_BLOCK_RATINGS", 100)
     monkeypatch.setattr(rating_matrices, "MAX_BLOCK_RATINGS", 100)
-    monkeypatch.setattr(queries, "_USERS_AT_ONCE", 7)
+    monkeypatch.setattr(top_items, "USERS_AT_ONCE", 7)
 
 
 def assert_answers_belong(model, asked, entries, alone, users):
@@ -221,7 +221,7 @@ def pairs_of(top):
 @pytest.mark.parametrize("at_once", [1, 2, 7, 30, 60, 61, 62, 256])
 @pytest.mark.parametrize("form", ["csr", "coo", "dense", "table", "table of names"])
 def test_reasons_return_to_whom_they_belong(told, fans, told_alone, form, at_once, monkeypatch):
-    monkeypatch.setattr(queries, "_USERS_AT_ONCE", at_once)
+    monkeypatch.setattr(top_items, "USERS_AT_ONCE", at_once)
     users, items, ratings = fans
     asked, order = sp.coo_array((ratings, (users, items)), (N_FANS, N_FILMS)), list(range(N_FANS))
     if form == "csr":
@@ -246,7 +246,7 @@ def test_people_are_told_different_reasons(told_alone):
 
 
 def test_reasons_of_grown_and_loaded_models_belong_too(told, fans, told_alone, tmp_path, monkeypatch):
-    monkeypatch.setattr(queries, "_USERS_AT_ONCE", 4)
+    monkeypatch.setattr(top_items, "USERS_AT_ONCE", 4)
     grown = told.add_items([90, 91], pa.table({"item": [91, 90], "genre": ["Drama", "Horror"], "year": [1960, 1990]}))
     grown.save(tmp_path / "model")
     users, items, ratings = fans

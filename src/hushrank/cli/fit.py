@@ -26,6 +26,7 @@ from hushrank.cli.options import (
     parameter_options,
     split_names,
 )
+from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, read_named_ratings
 from hushrank.privacy.words import in_words
 from hushrank.registry import PUBLIC, find, planner
 
@@ -110,7 +111,7 @@ ROLE_OPTIONS = options(
 )
 
 ROWS = Data("INPUT", _read_rows, COLUMNS_OPTION)
-RATINGS = Data("RATINGS", lambda _model, source: source, options())
+RATINGS = Data("RATINGS", read_named_ratings, RATING_COLUMN_OPTIONS)
 RECORDS = Data("RECORDS", _read_records, ROLE_OPTIONS)
 
 

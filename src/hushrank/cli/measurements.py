@@ -111,8 +111,9 @@ def _column_names(path: Path, owner: str) -> Iterator[Sequence[str]]:
 
     from hushrank.data.delimited import DelimitedText
     from hushrank.data.files import parquet_files, refuse_damaged
+    from hushrank.data.text_files import text_suffix
 
-    if path.is_file() and path.suffix.lower() == ".csv":
+    if path.is_file() and text_suffix(path) is not None:
         yield DelimitedText(path, owner).names
     elif path.exists():
         for file in parquet_files(path, owner) if path.is_dir() else [path]:

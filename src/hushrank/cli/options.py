@@ -13,6 +13,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from hushrank.base import PrivateRelease
+from hushrank.cli.rating_columns import item_column
 from hushrank.estimators.completion.parameters import CatalogueParam, FeaturesParam, NewItemsParam
 from hushrank.estimators.second_moment.parameters import BoundsParam
 from hushrank.parameters import PairParam, Param
@@ -86,7 +87,7 @@ class Items(FileOrValue):
             return int(value)
         from hushrank.cli.small_tables import read_catalogue  # needs Arrow, which a count does not
 
-        return read_catalogue(note_file(ctx, value))
+        return read_catalogue(note_file(ctx, value), item_column=item_column(ctx))
 
 
 class ItemTable(FileOrValue):
@@ -100,7 +101,7 @@ class ItemTable(FileOrValue):
             return value
         from hushrank.cli.small_tables import read_item_table  # needs Arrow, which --help does not
 
-        return read_item_table(note_file(ctx, value))
+        return read_item_table(note_file(ctx, value), item_column(ctx))
 
 
 class ItemIds(FileOrValue):
@@ -114,7 +115,7 @@ class ItemIds(FileOrValue):
             return value
         from hushrank.cli.small_tables import read_catalogue  # as above
 
-        return read_catalogue(note_file(ctx, value), "new items")
+        return read_catalogue(note_file(ctx, value), "new items", item_column(ctx))
 
 
 class Bounds(FileOrValue):

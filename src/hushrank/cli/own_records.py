@@ -22,6 +22,7 @@ from hushrank.data.identifiers import IdTable
 from hushrank.data.records.columns import DEFAULT_USER
 from hushrank.data.records.histories import Histories, find_users, read_histories
 from hushrank.data.records.record_files import read_record_file
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -84,11 +85,11 @@ def read_new(path: Path, features: Sequence[str], user: str | None, people: Hist
 
 def _read_columns(path: Path, features: Sequence[str], user: str) -> tuple[NDArray[np.float64], pa.Array | None]:
     """The numbers of all records, and their users where there is such a column."""
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv") or not path.is_file():
-        requirement = f"an existing file ending in {', '.join(PARQUET_SUFFIXES)} or .csv"
+    is_text = text_suffix(path) is not None
+    if not (is_text or path.suffix.lower() in PARQUET_SUFFIXES) or not path.is_file():
+        requirement = f"an existing file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(NEW, "file", requirement, str(path))
-    X, ids = _read_csv(path, features, user) if suffix == ".csv" else _read_parquet(path, features, user)
+    X, ids = _read_csv(path, features, user) if is_text else _read_parquet(path, features, user)
     X = np.ascontiguousarray(X)  # products have the same last bits whatever the file
     X[~np.isfinite(X)] = np.nan
     return X, ids

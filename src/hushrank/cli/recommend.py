@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hushrank.cli.options import JSON_OPTION
+from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, named_columns
 from hushrank.cli.tables import printable
+from hushrank.cli.titles import TITLE_OPTIONS, Titles, given_titles
 
 
 @click.command()
@@ -21,13 +23,25 @@ from hushrank.cli.tables import printable
     "--ratings",
     type=click.Path(path_type=Path),
     required=True,
-    help="CSV or Parquet file with the columns item and rating of one person, or user, item and rating of many.",
+    help="CSV, TSV or Parquet file with the columns item and rating of one person, or user, item and rating of many.",
 )
+@click.option("--user", metavar="ID", help="Only for this one of the users in the file.")
+@RATING_COLUMN_OPTIONS
+@TITLE_OPTIONS
 @click.option("--n", type=click.IntRange(min=1), default=10, show_default=True, help="Items for each person.")
 @click.option("--include-seen", is_flag=True, help="Also items that the person has rated.")
 @click.option("--explain", is_flag=True, help="Say what of an item this person likes, for a model with item features.")
 @JSON_OPTION
-def command(model: Path, ratings: Path, n: int, include_seen: bool, explain: bool, as_json: bool) -> None:
+def command(
+    model: Path,
+    ratings: Path,
+    user: str | None,
+    n: int,
+    include_seen: bool,
+    explain: bool,
+    as_json: bool,
+    **columns: str | None,
+) -> None:
     """Recommend items with a private recommender, from a person's own ratings.
 
     MODEL is a file that hushrank complete wrote. Nothing is learned from the ratings and no budget is charged: they
@@ -38,6 +52,8 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, explain: boo
     Examples:
       hushrank recommend model.hush --ratings mine.csv --n 5
       hushrank recommend model.hush --ratings mine.csv --explain
+      hushrank recommend model.hush --ratings ratings.csv --user 42 --user-col userId --item-col movieId \\
+               --titles movies.csv
     """
     from hushrank.cli.small_tables import read_own_ratings
     from hushrank.data.id_arrays import to_ids
@@ -47,11 +63,12 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, explain: boo
     item_type = to_ids(recommender.items_.tolist() if recommender.items_.dtype == object else recommender.items_).type
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        own = read_own_ratings(ratings, item_type)
+        needed = ["item"] if recommender.feedback == "implicit" else ["item", "rating"]
+        own = read_own_ratings(ratings, item_type, named_columns(**columns), user=user, needed=needed)
         top = recommender.recommend(own, n, exclude_seen=not include_seen, explain=explain)
     for warning in caught:
         click.echo(f"hushrank: {warning.message}", err=True)
-    people = list(to_people(top))
+    people = list(to_people(top, given_titles()))
     if explain and not recommender.n_slopes_:
         click.echo("hushrank: no reasons: this model has no item features that tell about people's tastes.", err=True)
     if as_json:
@@ -62,7 +79,7 @@ def command(model: Path, ratings: Path, n: int, include_seen: bool, explain: boo
         console.print(to_table(person, "score" if recommender.feedback == "implicit" else "predicted rating"))
 
 
-def to_people(top: Any) -> Iterator[dict[str, Any]]:
+def to_people(top: Any, titles: Titles | None = None) -> Iterator[dict[str, Any]]:
     """One dict a person, safe for JSON; where fewer items than asked for are left, the lists are shorter."""
     is_single = top.items.ndim == 1
     users = [None] if is_single else top.users.tolist()
@@ -72,6 +89,8 @@ def to_people(top: Any) -> Iterator[dict[str, Any]]:
     ):
         is_left = scores > -np.inf
         person = {"user": user, "items": items[is_left].tolist(), "scores": scores[is_left].tolist()}
+        if titles is not None:
+            person["titles"] = titles.of(person["items"])
         if why is not None:
             person["reasons"] = [list(told) for told, left in zip(why, is_left, strict=True) if left]
         yield person
@@ -83,11 +102,15 @@ def to_table(person: dict[str, Any], score: str) -> Table:
     table = Table(title=printable(f"for {whose}"), title_justify="left")
     table.add_column("", justify="right")
     table.add_column("item")
+    titles = person.get("titles")
+    if titles is not None:
+        table.add_column("title")
     table.add_column(score, justify="right")
     reasons = person.get("reasons")
     if reasons is not None:
         table.add_column("because you like")
     for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
         why = [] if reasons is None else [printable(" and ".join(reasons[i]))]
-        table.add_row(str(i + 1), printable(str(item)), f"{value:.3f}", *why)
+        title = [] if titles is None else [printable(titles[i])]
+        table.add_row(str(i + 1), printable(str(item)), *title, f"{value:.3f}", *why)
     return table

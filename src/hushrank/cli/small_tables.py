@@ -3,7 +3,7 @@
 They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,37 +15,72 @@ import pyarrow.parquet
 
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.id_arrays import as_text, to_ids
+from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.column_names import (
+    ROLES,
+    MissingColumn,
+    check_names,
+    guess_column,
+    name_columns,
+    warn_of_users,
+)
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
 
-_OWN = ("user", "item", "rating")
 _SPELLED_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 
-def read_catalogue(path: Path, owner: str = "catalogue") -> pa.Array:
-    """Ids in the column item, or in the only column; those of a CSV file are int if all of them are written so."""
-    table = _read(path, owner, lambda names: ["item"] if "item" in names else names)
-    if len(table) != 1:
-        got = f"{path.name}: columns {', '.join(table)}"
-        raise InvalidParameter(owner, "file", "a table with the column item, or with one column", got)
+def read_catalogue(path: Path, owner: str = "catalogue", item_column: str | None = None) -> pa.Array:
+    """Ids of items; those of a CSV file are int if all of them are written so.
+
+    They are in the column `item_column`, if the file has it, else in the column item, else in the only column.
+    """
+
+    def choose(names: list[str]) -> list[str]:
+        found = item_name(names, item_column)
+        if found is None and len(names) != 1:
+            got = f"{path.name}: columns {', '.join(names)}"
+            requirement = "a table with the column item, or with one column"
+            raise MissingColumn(owner, "file", requirement, repr(got), _hint_item(names))
+        return names if found is None else [found]
+
+    table = _read(path, owner, choose)
     [column] = table.values()
     if _is_csv(path):
         column = _to_ids(column.filter(pc.not_equal(column, b"")))  # an empty line is no item
     return Catalogue(column).ids
 
 
-def read_item_table(path: Path) -> pa.Table:
+def item_name(names: Sequence[str], item_column: str | None) -> str | None:
+    """The column of items: `item_column` if there is one of this name, else item; None if there is neither."""
+    return next((name for name in (item_column, "item") if name is not None and name in names), None)
+
+
+def _hint_item(names: Sequence[str]) -> str:
+    found = guess_column(names, "item", "item")
+    return "" if found is None else f"Did you mean --item-col {found}?"
+
+
+def read_item_table(path: Path, item_column: str | None = None) -> pa.Table:
     """Public facts about items: a table with their ids in the column item, and other columns.
 
+    In the file the ids may be in a column of another name, `item_column`; see `read_catalogue`.
     Ids of a CSV file are those that `read_catalogue` would find there. Its other columns hold numbers where every text
     is one, is empty or spells a missing value, else texts; an empty text is null.
     """
     owner = "item features"
     columns = _read(path, owner, _choose_facts)
-    if "item" not in columns or len(columns) < 2:
-        got = f"{path.name}: columns {', '.join(columns)}"
-        raise InvalidParameter(owner, "file", "a table with the column item and other columns", got)
+    found = item_name(list(columns), item_column)
+    if found is None or len(columns) < 2:
+        requirement, got = (
+            "a table with the column item and other columns",
+            f"{path.name}: columns {', '.join(columns)}",
+        )
+        raise MissingColumn(owner, "file", requirement, repr(got), "" if found else _hint_item(list(columns)))
+    columns = {"item" if name == found else name: columns[name] for name in columns if name == found or name != "item"}
     if _is_csv(path):
         is_item = pc.not_equal(columns["item"], b"")
         columns = {name: column.filter(is_item) for name, column in columns.items()}
@@ -53,13 +88,37 @@ def read_item_table(path: Path) -> pa.Table:
     return pa.table(columns)
 
 
-def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
+def read_own_ratings(
+    path: Path,
+    item_type: pa.DataType,
+    columns: Mapping[str, str] | None = None,
+    *,
+    user: str | None = None,
+    needed: Sequence[str] = (),
+) -> pa.Table:
     """A table with the columns item and, where the file has them, rating and user.
 
     `item_type` is that of the ids of the model: int64, uint64 or large_string. In a CSV file, items that are no such
-    ids are null and ratings that are no numbers NaN, so that they are ignored like unknown items.
+    ids are null and ratings that are no numbers NaN, so that they are ignored like unknown items. `columns` says what
+    the columns are called in the file. With `user`, an id, only the rows of this user are kept.
     """
-    columns = _read(path, "own ratings", lambda names: [name for name in _OWN if name in names])
+    owner = "own ratings"
+    called = name_columns(columns, owner)
+    roles = [role for role in ROLES if role in (*needed, *(columns or ())) or (role == "user" and user is not None)]
+
+    def choose(names: list[str]) -> list[str]:
+        check_names(names, {role: called[role] for role in roles}, owner, "file")
+        if called["user"] not in names:
+            warn_of_users(names, columns)
+        return [name for name in called.values() if name in names]
+
+    keep = None if user is None else partial(_is_user, name=called["user"], user=user)
+    found = _read(path, owner, choose, keep)
+    own = {role: found[name] for role, name in called.items() if name in found}
+    if user is not None and not len(own["user"]):
+        raise InvalidParameter(owner, "user", f"one of the users in {path.name}", user)
+    if user is not None:  # who is one user, however the rows spell it
+        own["user"] = own["user"].take(pa.array(np.zeros(len(own["user"]), np.int64)))
     if _is_csv(path):
         is_text = item_type == pa.large_string()
         convert: dict[str, Callable[[pa.Array], Any]] = {
@@ -67,8 +126,47 @@ def read_own_ratings(path: Path, item_type: pa.DataType) -> pa.Table:
             "item": _to_texts if is_text else partial(to_integers, dtype=item_type),
             "rating": to_numbers,
         }
-        columns = {name: convert[name](column) for name, column in columns.items()}
-    return pa.table(columns)
+        own = {role: convert[role](column) for role, column in own.items()}
+    return pa.table(own)
+
+
+def _is_user(columns: Mapping[str, Any], name: str, user: str) -> pa.Array:
+    """Which rows are of this user, whose id may be written in another way."""
+    wanted = IdTable()
+    wanted.add(pa.array([user.encode("utf-8", "surrogateescape")], pa.large_binary()))
+    ids = columns[name] if pa.types.is_large_binary(columns[name].type) else as_text(to_ids(columns[name]))
+    return pa.array(wanted.find(ids) >= 0)
+
+
+def read_title_columns(
+    path: Path, item_column: str | None, title_column: str | None
+) -> tuple[IdTable, list[str | None]]:
+    """Ids of items, and the titles at their codes; of several rows of one item the first counts."""
+    owner, wanted = "titles", "title" if title_column is None else title_column
+
+    def choose(names: list[str]) -> list[str]:
+        item = item_name(names, item_column)
+        title = next((name for name in (wanted, *(() if title_column else ("name",))) if name in names), None)
+        if item is None or title is None or item == title:
+            guesses = {
+                "--item-col": None if item else guess_column(names, "item", "item"),
+                "--title-col": None if title else guess_column(names, "title", wanted),
+            }
+            meant = " ".join(f"{option} {name}" for option, name in guesses.items() if name is not None)
+            got = f"{path.name}: no column {('item' if item is None else wanted)!r}"
+            requirement = f"a table with the columns {item_column or 'item'} and {wanted}"
+            raise MissingColumn(owner, "file", requirement, got, f"Did you mean {meant}?" if meant else "")
+        return [item, title]
+
+    items, titles = _read(path, owner, choose).values()
+    table = IdTable()
+    codes = table.add(items if _is_csv(path) else as_text(to_ids(items)))
+    cells = titles.to_pylist() if _is_csv(path) else as_text(to_ids(titles)).to_pylist()
+    texts: list[str | None] = [None] * len(table)
+    for code, cell in zip(codes.tolist(), cells, strict=True):
+        if code >= 0 and texts[code] is None and cell:
+            texts[code] = cell if isinstance(cell, str) else cell.decode("utf-8", "replace")
+    return table, texts
 
 
 class NamedBounds(list[Any]):
@@ -112,18 +210,30 @@ def read_bounds(path: Path) -> NamedBounds:
     return bounds
 
 
-def _read(path: Path, owner: str, choose: Callable[[list[str]], list[str]]) -> dict[str, Any]:
-    """The chosen columns of the file; those of a CSV file as bytes, without spaces around them."""
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv") or not path.is_file():
-        requirement = f"an existing file ending in {', '.join(PARQUET_SUFFIXES)} or .csv"
+def _read(
+    path: Path,
+    owner: str,
+    choose: Callable[[list[str]], list[str]],
+    keep: Callable[[Mapping[str, Any]], pa.Array] | None = None,
+) -> dict[str, Any]:
+    """The chosen columns of the file; those of a CSV file as bytes, without spaces around them.
+
+    `keep` says which rows are kept, of some rows at a time.
+    """
+    if not (_is_csv(path) or path.suffix.lower() in PARQUET_SUFFIXES) or not path.is_file():
+        requirement = f"an existing file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "file", requirement, str(path))
     if _is_csv(path):
         text = DelimitedText(path, owner)
-        return text.read(choose(text.names))
+        return text.read(choose(text.names), keep)
     with refuse_damaged(path, "Parquet", owner):
-        names = pa.parquet.read_schema(path).names
-        table = pa.parquet.read_table(path, columns=choose(names))
+        chosen = choose(pa.parquet.read_schema(path).names)
+        if keep is None:
+            table = pa.parquet.read_table(path, columns=chosen)
+        else:
+            with pa.parquet.ParquetFile(path) as file:
+                rows = [batch.filter(keep(batch)) for batch in file.iter_batches(columns=chosen)]
+                table = pa.Table.from_batches(rows, file.schema_arrow).select(chosen)
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
@@ -135,7 +245,7 @@ def _choose_facts(names: list[str]) -> list[str]:
 
 
 def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"
+    return text_suffix(path) is not None
 
 
 def _to_ids(texts: pa.Array) -> pa.Array:

@@ -51,8 +51,14 @@ class Terms:
         path = self.path
         if path is not None and not self.has_tables and not (path.suffix.lower() == ".csv" or path.is_fifo()):
             suffixes = ", ".join((".csv", *PARQUET))
+            packed = path.suffix.lower() in (".gz", ".zst")  # whose places a checkpoint could not go on from
+            hint = (
+                f" ({'zcat' if path.suffix.lower() == '.gz' else 'zstdcat'} {path} | hushrank stream -)"
+                if packed
+                else ""
+            )
             raise click.UsageError(
-                f"INPUT {path} must be a file ending in {suffixes}, a folder of Parquet files, or -."
+                f"INPUT {path} must be a file ending in {suffixes}, a folder of Parquet files, or -{hint}."
             )
         if path is not None and not path.exists():
             raise click.UsageError(f"INPUT {path} does not exist.")

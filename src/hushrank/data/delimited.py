@@ -1,4 +1,4 @@
-"""The one reader of CSV files: rows, ratings, catalogues and people's own ratings come through here.
+"""The one reader of CSV and TSV files: rows, ratings, catalogues and people's own ratings come through here.
 
 One well-formed record (RFC 4180: quoted fields may hold commas, doubled quotes and line breaks) is one record whatever
 its text holds, and what it becomes depends on nothing else. A record that cannot be read is one record without fields:
@@ -6,9 +6,8 @@ one with another number of fields than the header, one longer than 2^24 bytes, a
 `delimited_kernels` says how far it reaches. An empty line is a record of one empty field.
 """
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,9 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.data.delimited_kernels import (
+    COMMA,
     FIELD_START,
     MALFORMED,
     QUOTED,
+    TAB,
     UNREADABLE,
     copy_fields,
     find_records,
@@ -30,6 +31,7 @@ from hushrank.data.delimited_kernels import (
 )
 from hushrank.data.files import refuse_damaged
 from hushrank.data.numbers import to_number
+from hushrank.data.text_files import delimiter_of, most_bytes, open_text
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -42,6 +44,9 @@ MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
 _LONE_RETURN = re.compile(rb"\r(?!\n|$)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
+
+
+Keep = Callable[[dict[str, pa.Array]], pa.Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +98,12 @@ def _to_texts(data: NDArray[np.uint8], spans: NDArray[np.int32]) -> pa.Array:
 
 
 class DelimitedText:
-    """A comma-separated file with a header.
+    """A file with a header, separated by commas or tabs, plain or compressed.
 
     Parameters
     ----------
     path : Path
-        The file.
+        The file; its name tells the kind, see `hushrank.data.text_files`.
     owner : str
         Who asks, for error messages.
 
@@ -110,17 +115,17 @@ class DelimitedText:
     """
 
     def __init__(self, path: Path, owner: str) -> None:
-        self._path, self._owner = path, owner
-        with refuse_damaged(path, "CSV", owner), path.open("rb") as file:
+        self._path, self._owner, self._delimiter = path, owner, delimiter_of(path)
+        with refuse_damaged(path, "CSV", owner), open_text(path) as file:
             self.names, self._start = self._read_header(file)
 
     def fields(self, positions: Sequence[int]) -> Iterator[Fields]:
         """The fields at these positions of all records, some records at a time and in their order."""
         wanted = np.full(len(self.names), -1, np.int64)
         wanted[list(positions)] = np.arange(len(positions))
-        with refuse_damaged(self._path, "CSV", self._owner), self._path.open("rb") as file:
+        with refuse_damaged(self._path, "CSV", self._owner), open_text(self._path) as file:
             file.seek(self._start)
-            size = min(LONGEST_RECORD + CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)
+            size = min(LONGEST_RECORD + CHUNK_BYTES, most_bytes(file) + 1)
             buffer = bytearray(size)  # reused: new memory for each chunk takes longer to get
             # A text of line breaks has as many lines as bytes: memory is for records, some at a time.
             spans = np.empty((len(positions), 2, max(min(MOST_FIELDS // len(positions), size), 1)), np.int32)
@@ -132,20 +137,22 @@ class DelimitedText:
                 data, n_records = np.frombuffer(buffer, np.uint8, n_rest + n_read), spans.shape[2]
                 while n_records == spans.shape[2]:
                     n_records, n_used, open_until = find_records(
-                        data, n_read == 0, open_until, wanted, LONGEST_RECORD, spans
+                        data, n_read == 0, open_until, wanted, LONGEST_RECORD, spans, self._delimiter
                     )
                     if n_records:
                         yield Fields(data, spans[:, :, :n_records])
                     data, open_until = data[n_used:], open_until - n_used
                 n_rest = len(data)
                 if n_rest > LONGEST_RECORD:
-                    open_until = _pass_over(file, data.tobytes())
+                    open_until = _pass_over(file, data.tobytes(), self._delimiter)
                     yield Fields(data, np.full((len(positions), 2, 1), UNREADABLE, np.int32))
                     n_rest = 0
                 buffer[:n_rest] = data[:n_rest].tobytes()
 
-    def read(self, names: Sequence[str]) -> dict[str, pa.Array]:
+    def read(self, names: Sequence[str], keep: Keep | None = None) -> dict[str, pa.Array]:
         """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
+
+        `keep` tells which of some records stay, from their columns by name.
 
         Raises
         ------
@@ -157,22 +164,24 @@ class DelimitedText:
             if (fields.spans[:, 1] == UNREADABLE).any():
                 requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
                 raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
-            for j, part in enumerate(parts):
-                part.append(fields.column(j).drop_null())
+            columns = [fields.column(j).drop_null() for j in range(len(names))]
+            kept = None if keep is None else keep(dict(zip(names, columns, strict=True)))
+            for part, column in zip(parts, columns, strict=True):
+                part.append(column if kept is None else column.filter(kept))
         empty = pa.array([], pa.large_binary())
         return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
 
     def _read_header(self, file: BinaryIO) -> tuple[list[str], int]:
-        return parse_header(file.read(LONGEST_RECORD), self._path.name, self._owner)
+        return parse_header(file.read(LONGEST_RECORD), self._path.name, self._owner, self._delimiter)
 
 
-def follow_header(start: bytes) -> tuple[int, int, int, int]:
+def follow_header(start: bytes, delimiter: int = COMMA) -> tuple[int, int, int, int]:
     """Length of a byte order mark, and what `follow_record` says of the first line after it."""
     mark = len(_BYTE_ORDER_MARK) if start.startswith(_BYTE_ORDER_MARK) else 0
-    return mark, *follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START)
+    return mark, *follow_record(np.frombuffer(start[mark:], np.uint8), FIELD_START, delimiter)
 
 
-def parse_header(start: bytes, source: str, owner: str) -> tuple[list[str], int]:
+def parse_header(start: bytes, source: str, owner: str, delimiter: int = COMMA) -> tuple[list[str], int]:
     """Names of a header, and where the first record after them starts.
 
     Parameters
@@ -181,20 +190,23 @@ def parse_header(start: bytes, source: str, owner: str) -> tuple[list[str], int]
         The first `LONGEST_RECORD` bytes of the text, or as many as hold its first line.
     source, owner : str
         What the text is called and who asks, for error messages.
+    delimiter : int
+        COMMA or TAB.
     """
-    mark, state, stop, n_commas = follow_header(start)
+    mark, state, stop, n_delimiters = follow_header(start, delimiter)
     if state in (MALFORMED, QUOTED) or (stop < 0 and len(start) >= LONGEST_RECORD):
         raise InvalidParameter(owner, "X", "a CSV file with a header line", f"{source}: an open quote")
     line = start[mark:] if stop < 0 else start[mark : mark + stop]
     if _LONE_RETURN.search(line):
         got = f"{source}: a carriage return alone"
         raise InvalidParameter(owner, "X", "a CSV file whose lines end with LF or CRLF", got)
-    spans = np.empty((n_commas + 1, 2, 1), np.int32)
+    spans = np.empty((n_delimiters + 1, 2, 1), np.int32)
     data = np.frombuffer(line, np.uint8)
-    n_records, _, _ = find_records(data, True, 0, np.arange(n_commas + 1), LONGEST_RECORD, spans)
+    n_records, _, _ = find_records(data, True, 0, np.arange(n_delimiters + 1), LONGEST_RECORD, spans, delimiter)
     header = Fields(data, spans[:, :, :n_records])
-    names = [header.column(j)[0].as_py().decode() for j in range(n_commas + 1)] if n_records else []
+    names = [header.column(j)[0].as_py().decode() for j in range(n_delimiters + 1)] if n_records else []
     _check_header(names, line, source, owner)
+    _check_delimiter(names, line, source, owner, delimiter)
     return names, len(start) if stop < 0 else mark + stop + 1
 
 
@@ -207,11 +219,30 @@ def _check_header(names: list[str], line: bytes, source: str, owner: str) -> Non
     if len(set(names)) < len(names):
         got = f"{source}: two columns of one name"
         raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
-    if len(names) == 1 and (b";" in line or b"\t" in line):
-        raise InvalidParameter(owner, "X", "a CSV file separated by commas", f"{source}: one column")
 
 
-def _pass_over(file: BinaryIO, start: bytes) -> int:
+def _check_delimiter(names: list[str], line: bytes, source: str, owner: str, delimiter: int) -> None:
+    """Refuse a header of one column that looks like several, separated otherwise.
+
+    Semicolons are not accepted for commas: such files write 3,5 for 3.5, and all numbers would count as missing.
+    """
+    if len(names) > 1:
+        return
+    if delimiter == TAB and b"," in line:
+        requirement = "a TSV file separated by tabs (a name that ends in .csv is for commas)"
+        raise InvalidParameter(owner, "X", requirement, f"{source}: one column, with commas")
+    if delimiter == COMMA and b"\t" in line:
+        requirement = "a CSV file separated by commas (a name that ends in .tsv is for tabs)"
+        raise InvalidParameter(owner, "X", requirement, f"{source}: one column, with tabs")
+    if b";" in line:
+        requirement = (
+            f"a {'TSV' if delimiter == TAB else 'CSV'} file separated by {'tabs' if delimiter == TAB else 'commas'} "
+            '(pandas.read_csv(path, sep=";", decimal=",").to_csv(new_path, index=False) converts semicolons)'
+        )
+        raise InvalidParameter(owner, "X", requirement, f"{source}: one column, with semicolons")
+
+
+def _pass_over(file: BinaryIO, start: bytes, delimiter: int) -> int:
     """Put the file behind a record that begins with `start`, just read, without keeping what is read on the way.
 
     Returns how far beyond the new place the record was followed in vain, see `open_until` of `find_records`.
@@ -219,7 +250,7 @@ def _pass_over(file: BinaryIO, start: bytes) -> int:
     begin = before = file.tell() - len(start)
     piece, state, stop = start, FIELD_START, -1
     while piece and stop < 0:
-        state, stop, _ = follow_record(np.frombuffer(piece, np.uint8), state)
+        state, stop, _ = follow_record(np.frombuffer(piece, np.uint8), state, delimiter)
         before, piece = (before + len(piece), file.read(CHUNK_BYTES)) if stop < 0 else (before, piece)
     if state not in (MALFORMED, QUOTED):  # it ends here, or with the file
         file.seek(before + stop + 1 if stop >= 0 else before)

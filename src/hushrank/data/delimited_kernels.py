@@ -1,10 +1,11 @@
 """Compiled scanners of delimited text: where records and fields begin and end, whatever bytes they hold.
 
-Grammar    A field whose first character (spaces and tabs aside) is a quote ends at the next quote that is not doubled,
-           and what follows it, spaces aside, must be a comma, a line break or the end of the file. Any other field
-           ends at the next comma or line break; quotes within it are ordinary characters. A carriage return alone ends
-           nothing. A record with a quoted field that does not end so is malformed: it is its first line and no more,
-           so that reading goes on with the next line.
+Grammar    The delimiter is a comma or a tab. A field whose first character (spaces, and tabs that are no delimiters,
+           aside) is a quote ends at the next quote that is not doubled, and what follows it, spaces aside, must be a
+           delimiter, a line break or the end of the file. Any other field ends at the next delimiter or line break;
+           quotes within it are ordinary characters. A carriage return alone ends nothing. A record with a quoted field
+           that does not end so is malformed: it is its first line and no more, so that reading goes on with the next
+           line.
 """
 
 import numpy as np
@@ -16,7 +17,9 @@ Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 Spans = NDArray[np.int32]
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
+_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = 9, 10, 13, 32, 34
+
+COMMA, TAB = 44, _TAB  # delimiters
 
 UNREADABLE, BLANK = -1, -2
 
@@ -29,7 +32,7 @@ MALFORMED = -1
 
 @compiled
 def find_records(
-    data: Bytes, is_end: bool, open_until: int, wanted: Integers, longest: int, spans: Spans
+    data: Bytes, is_end: bool, open_until: int, wanted: Integers, longest: int, spans: Spans, delimiter: int
 ) -> tuple[int, int, int]:
     """Spans of the wanted fields of all complete records.
 
@@ -52,13 +55,15 @@ def find_records(
         Gets first and last (exclusive) byte of each field without the white space around it. The first is -1 - first
         where doubled quotes stand for single ones. Records that cannot be read, because they are malformed, too long
         or have another number of fields, have last = UNREADABLE, or BLANK if they are empty lines.
+    delimiter : int
+        COMMA or TAB.
     """
     n_records, record, size, width = 0, 0, len(data), len(wanted)
     while record < size and n_records < spans.shape[2]:
         at, n_fields, is_complete, is_malformed, is_last = record, 0, True, False, False
         while not is_last:
             start = at
-            while start < size and (data[start] == _SPACE or data[start] == _TAB):
+            while start < size and _is_blank(data[start], delimiter):
                 start += 1
             is_doubled = False
             if start < size and data[start] == _QUOTE:
@@ -71,14 +76,14 @@ def find_records(
                     is_complete, is_malformed, open_until = is_end, True, size if is_end else open_until
                     break
                 at = stop + 1
-                while at < size and (data[at] == _SPACE or data[at] == _TAB or data[at] == _RETURN):
+                while at < size and (_is_blank(data[at], delimiter) or data[at] == _RETURN):
                     at += 1
-                if at < size and data[at] != _COMMA and data[at] != _NEWLINE:
+                if at < size and data[at] != delimiter and data[at] != _NEWLINE:
                     is_malformed, open_until = True, max(open_until, at)
                     break
             else:
                 stop = start
-                while stop < size and data[stop] != _COMMA and data[stop] != _NEWLINE:
+                while stop < size and data[stop] != delimiter and data[stop] != _NEWLINE:
                     stop += 1
                 at = stop
             if at == size and not is_end:
@@ -105,6 +110,12 @@ def find_records(
         n_records += 1
         record = at + 1
     return n_records, min(record, size), open_until
+
+
+@compiled
+def _is_blank(byte: int, delimiter: int) -> bool:
+    """Whether a byte beside a quoted field does not count: a space, or a tab that is no delimiter."""
+    return byte == _SPACE or (byte == _TAB and delimiter != _TAB)
 
 
 @compiled
@@ -135,31 +146,34 @@ def strip_span(data: Bytes, start: int, stop: int) -> tuple[int, int]:
 
 
 @compiled
-def follow_record(data: Bytes, state: int) -> tuple[int, int, int]:
-    """Go on in a record from a state; the new state, where the record ends or is found malformed, or -1, and commas."""
-    n_commas = 0
+def follow_record(data: Bytes, state: int, delimiter: int) -> tuple[int, int, int]:
+    """Go on in a record from a state.
+
+    Returns the new state, where the record ends or is found malformed, or -1, and how many delimiters were met.
+    """
+    n_delimiters = 0
     for at in range(len(data)):
         byte = data[at]
         if state == QUOTED:
             if byte == _QUOTE:
                 state = AFTER_QUOTE
         elif byte == _NEWLINE:
-            return state, at, n_commas
-        elif byte == _COMMA:
+            return state, at, n_delimiters
+        elif byte == delimiter:
             state = FIELD_START
-            n_commas += 1
+            n_delimiters += 1
         elif state == FIELD_START:
             if byte == _QUOTE:
                 state = QUOTED
-            elif byte != _SPACE and byte != _TAB:
+            elif not _is_blank(byte, delimiter):
                 state = PLAIN
         elif state == AFTER_QUOTE and byte == _QUOTE:
             state = QUOTED
         elif state == AFTER_QUOTE or state == CLOSED:
-            if byte != _SPACE and byte != _TAB and byte != _RETURN:
-                return MALFORMED, at, n_commas
+            if not _is_blank(byte, delimiter) and byte != _RETURN:
+                return MALFORMED, at, n_delimiters
             state = CLOSED
-    return state, -1, n_commas
+    return state, -1, n_delimiters
 
 
 @compiled

@@ -27,6 +27,7 @@ INT_FORMS = {
     "Arrow chunks": lambda ids: pa.chunked_array([ids[:1], ids[1:]]),
     "dictionary": lambda ids: pa.array(ids).dictionary_encode(),
 }
+OBJECT_FORMS = {"NumPy": lambda ids: np.array(ids, object), "pandas": lambda ids: pd.Series(ids, dtype=object)}
 WORD_FORMS = {
     "list": lambda ids: ids,
     "str": np.array,
@@ -48,6 +49,22 @@ def test_integers_of_every_form(form):
     assert catalogue == Catalogue(INTS) and catalogue.ids.to_pylist() == INTS and len(catalogue) == 3
     found = catalogue.positions(convert([2**40, 7, 30]))
     assert found.dtype == np.int64 and found.tolist() == [2, -1, 0]
+
+
+@pytest.mark.parametrize("form", OBJECT_FORMS)
+def test_objects_are_ids_of_one_type(form):
+    """What older versions of pandas make of unique() and of columns of texts; a catalogue is public."""
+    for ids in (INTS, WORDS):
+        assert Catalogue(OBJECT_FORMS[form](ids)) == Catalogue(ids)
+    for odd in ([1, "a"], ["a", None], [1.5], [[1], [2]], [b"a"], [True]):
+        with pytest.raises(InvalidParameter, match=r"^ids of Catalogue must be"):
+            Catalogue(OBJECT_FORMS[form]([*odd, odd[0]][:2]))
+
+
+def test_texts_that_write_integers_are_those_whatever_the_catalogue():
+    written = pa.array([b"7", b"07", b"7.0", b"+7", b"m7", b" 7 "], pa.large_binary())
+    for ids in ([5, 7], ["5", "7"], ["m5", "007"]):
+        assert Catalogue(ids).positions_of_texts(written).tolist() == [1, 1, 1, 1, -1, 1]
 
 
 @pytest.mark.parametrize("form", WORD_FORMS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushrank.data.ratings.feature_words import is_text, split_column, words_of
+from hushrank.data.ratings.feature_words import guess_separator, is_text, split_column, words_of
 
 TEXTS = ["Drama|Comedy", None, " Comedy ", "", "|", "Drama", "Film Noir | Drama|Drama", "Drama|Comedy"]
 LISTS = [["Drama", "Comedy"], None, ["Comedy"], [], [None, " "], ["Drama"], ["Film Noir", "Drama ", "Drama"],
@@ -94,3 +94,15 @@ def test_words_are_those_of_each_text(texts):
     expected = [words_of(text) if text is not None else set() for text in texts]
     assert found.words == tuple(sorted(set().union(*expected))) and sets_of(found, len(texts)) == expected
     assert all(word == word.strip() and word and "|" not in word for word in found.words)
+
+
+def test_other_separators_are_guessed_where_what_they_separate_recurs():
+    def guess(*texts):
+        words = sorted(set(texts))
+        return guess_separator(words, np.array([words.index(text) for text in texts]))
+
+    assert guess("a, b", "b, c", "a", "c, a", "c", "b") == ", "
+    assert guess("a;b", "b;c", "a;c", "a") == ";" and guess("a / b", "b / a", "a", "b", "a / c") == " / "
+    assert guess("Heat, The", "Jaws, A", "Up, Up", "Ran, x") is None  # titles: their parts are more
+    assert guess("a", "b", "a, b", "a", "b", "b", "a", "c") is None  # too few
+    assert guess() is None and guess("a") is None

@@ -204,22 +204,16 @@ def test_all_sources_agree(tmp_path):
 
 # Refusals.
 
-OBJECTS = "a table without columns of objects (astype('string') makes one of strings)"
 IDS = "a table with int or str ids in the columns user and item"
 GOOD = {"user": [1], "item": [0], "rating": [1.0]}
 REFUSED = [
-    (pa.table({"user": [1], "item": [0]}), "a table with the columns user, item, rating; got \"no column 'rating'\""),
-    (pa.table({"u": [1]}), "a table with the columns user, item, rating; got \"no column 'user'\""),
+    (pa.table({"user": [1], "item": [0]}), "a table with the columns user, item, rating; got no column 'rating'"),
+    (pa.table({"u": [1]}), "a table with the columns user, item, rating; got no column 'user'"),
     (pa.table([[1], [1]], ["user", "user"]), "a table whose column names differ; got \"two columns 'user'\""),
     (pd.DataFrame([[1, 1]], columns=["x", "x"]), "a table whose column names differ; got \"two columns 'x'\""),
     (pa.table({**GOOD, "user": [1.5]}), f"{IDS}; got \"column 'user' of type double\""),
     (pa.table({**GOOD, "user": [b"x"]}), f"{IDS}; got \"column 'user' of type binary\""),
     (pl.DataFrame({**GOOD, "item": [True]}), f"{IDS}; got \"column 'item' of type bool\""),
-    (pd.DataFrame({**GOOD, "user": [None]}, dtype=object), f"{OBJECTS}; got \"column 'user' of objects\""),
-    (
-        pd.DataFrame(GOOD).astype({"rating": object}),
-        "a table without columns of objects (astype('float') makes one of floats); got \"column 'rating' of objects\"",
-    ),
     (
         pa.table({**GOOD, "rating": ["7.25"]}),
         "a table with real numbers in the column rating; got \"column 'rating' of type string\"",
@@ -260,7 +254,9 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(b"secret 7.25")
     (tmp_path / "x.csv").write_text("user,item\n1,2\n")
     (tmp_path / "folder").mkdir()
-    known = "a folder of Parquet files or a file ending in .parquet, .pq, .csv"
+    known = (
+        "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    )
     expected = {
         "x.npz": f"{known}; got 'x.npz'",
         "y.csv": "an existing file; got 'y.csv'",

@@ -283,7 +283,12 @@ REFUSED = {  # design, data, size and names if others, end of the message
     "fewer answers": ("rank_one", ((LEFT, RIGHT), Y[1:]), {}, "30 numbers, one for each record; got '29 numbers'."),
     "names of a pair": ("rank_one", ((LEFT, RIGHT), Y), {"features": ["a"]}, UNNAMED),
     "names of an npy file": ("dense", ("x.npy", Y), {"features": ["a"]}, UNNAMED),
-    "another file": ("dense", ("x.npz", Y), {}, "a file ending in .parquet, .pq, .csv, .npy; got 'x.npz'."),
+    "another file": (
+        "dense",
+        ("x.npz", Y),
+        {},
+        "a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst, .npy; got 'x.npz'.",
+    ),
     "no file": ("dense", ("x.csv",), {}, "X of A must be an existing file; got 'x.csv'."),
     "answers beside a file": ("dense", ("x.csv", Y), {}, "a column beside a path, or None; got 'ndarray'."),
     "answers beside blocks": ("dense", (unread(), Y), {}, "a column of the blocks, or None; got 'ndarray'."),

@@ -143,7 +143,12 @@ REFUSED = {
     "an index": ("x.csv", "entry", None, "a CSV file with a name for every column; got 'a column without a name'."),
     "no file": ("y.csv", "entry", None, "X of A must be an existing file; got 'y.csv'."),
     "no Parquet file": ("y.parquet", "entry", None, "X of A must be an existing file; got 'y.parquet'."),
-    "another file": ("y.npz", "entry", None, "or a file ending in .parquet, .pq, .csv, .npy; got 'y.npz'."),
+    "another file": (
+        "y.npz",
+        "entry",
+        None,
+        "or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst, .npy; got 'y.npz'.",
+    ),
     "texts": (pl.DataFrame({"a": ["7.25"]}), "entry", None, "got \"column 'a' of type String\"."),
     "lazy": (pl.LazyFrame({"a": [7.25]}), "entry", None, "got 'LazyFrame'."),
     "a design": (LEFT, "full", None, "design of A must be one of 'dense', 'rank_one', 'entry'; got 'full'."),

@@ -71,7 +71,8 @@ def test_suffixes_may_be_capital_and_folders_hold_parquet(tmp_path):
 
 def test_unknown_and_missing_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    known = "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .npy, .npz"
+    more = ".tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    known = f"a folder of Parquet files or a file ending in .parquet, .pq, .csv, .npy, .npz, {more}"
     assert refusal_of("x.txt") == f"X of PCA must be {known}; got 'x.txt'."
     assert refusal_of("folder") == f"X of PCA must be {known}; got 'folder'."
     assert refusal_of("x.npy") == "X of PCA must be an existing file; got 'x.npy'."

@@ -136,7 +136,9 @@ def test_batches_are_bounded_whatever_is_asked_for(tmp_path, monkeypatch):
 
 def test_files_are_told_by_their_suffix(tmp_path):
     (tmp_path / "x.txt").write_text("row,column,delta\n")
-    suffixes = "a folder of Parquet files or a file ending in .parquet, .pq, .csv"
+    suffixes = (
+        "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    )
     assert refusal_of(tmp_path / "x.txt") == f"X of A must be {suffixes}; got 'x.txt'."
     assert refusal_of(tmp_path / "no.csv").startswith("X of A must be an existing file; got")
     assert refusal_of(tmp_path) == f"X of A must be a folder with Parquet files; got '{tmp_path.name}: none found'."

@@ -360,3 +360,33 @@ def test_threads_that_fit_one_estimator_do_not_disturb_each_other(ratings):
         for fitted in pool.map(lambda _: model.fit(ratings[1]), range(12)):
             assert fitted is model
     assert_equal_models(model, expected)
+
+
+# Names of columns
+
+
+@pytest.mark.parametrize("kind", ["table", "parquet", "csv.zst", "objects"])
+def test_columns_may_have_other_names(kind, tmp_path):
+    ratings = synthetic_ratings(60, N_ITEMS, seed=1, ratings_per_user=6.0).table()
+    terms = {"epsilon": 5.0, "delta": 1e-6, "rating_range": (1, 5), "items": N_ITEMS, "random_state": 3}
+    expected = PrivateCompletion(1, **terms).fit(ratings)
+    names = {"user": "userId", "item": "movieId", "rating": "stars"}
+    data = ratings.rename_columns([names[name] for name in ratings.column_names]).append_column("item", ratings["user"])
+    if kind == "objects":
+        data = data.to_pandas().astype(object)
+    elif kind == "parquet":
+        pq.write_table(data, tmp_path / "x.parquet")
+    elif kind == "csv.zst":
+        data.to_pandas().to_csv(tmp_path / "plain.csv", index=False)
+        packed = pa.Codec("zstd").compress((tmp_path / "plain.csv").read_bytes(), asbytes=True)
+        (tmp_path / "x.csv.zst").write_bytes(packed)
+    model = PrivateCompletion(1, **terms).fit(
+        tmp_path / f"x.{kind}" if "." in kind or kind == "parquet" else data, columns=names
+    )
+    assert np.array_equal(model.item_means_, expected.item_means_)
+    with pytest.raises(
+        InvalidParameter, match="X of PrivateCompletion must be a table with the columns user, item, rati"
+    ):
+        PrivateCompletion(1, **terms).fit(ratings.rename_columns(["u", "item", "rating"]))
+    with pytest.raises(InvalidParameter, match="columns of PrivateCompletion must be None for data whose columns have"):
+        PrivateCompletion(1, **terms).fit(np.ones((3, N_ITEMS)), columns=names)

@@ -174,8 +174,8 @@ TABLE = pd.DataFrame(COLUMNS)
         ({0.5: 1.0}, "ids of one type, int or str"),
         ({2**70: 1.0}, "ids of one type, int or str"),
         ({"tea": 1.0}, "int ids as in the catalogue"),
-        (TABLE[["item"]], "a table with the column 'rating'"),
-        (TABLE[["rating"]], "a table with the column 'item'"),
+        (TABLE[["item"]], "a table with the columns item, rating"),
+        (TABLE[["rating"]], "a table with the columns item, rating"),
         (TABLE.astype({"rating": str}), "a table with real numbers in the column 'rating'"),
         (TABLE.assign(rating=np.array([5.0, "x"], object)), "a table with real numbers in the column 'rating'"),
         (TABLE.assign(user=np.array(["a", 1], object)), "ids of one type, int or str"),
@@ -207,7 +207,10 @@ def test_matrices_of_other_columns_are_refused():
 
 @pytest.mark.parametrize(("pairs", "missing"), [(TABLE, "user"), (TABLE.rename(columns={"item": "user"}), "item")])
 def test_pairs_without_a_column_are_refused(pairs, missing):
-    with pytest.raises(InvalidParameter, match=f"^pairs of Owner must be a table with the column '{missing}'; got"):
+    with pytest.raises(
+        InvalidParameter,
+        match=f"^pairs of Owner must be a table with the columns user, item; got no column '{missing}'",
+    ):
         read_pairs(pairs, "Owner")
     with pytest.raises(
         InvalidParameter, match=r"^pairs of Owner must be a table with the columns user, item; got 'list'"

@@ -166,6 +166,18 @@ def test_titles_are_left_out_with_a_warning_at_the_line_of_the_fit(model):
     assert estimator.feature_names_ == ["a", "b"]
 
 
+def test_words_that_are_joined_otherwise_are_warned_of():
+    """Before, "Comedy, Drama" was one word, and nobody said so."""
+    pairs = ["Comedy, Drama", "Drama", "War, Drama", "Comedy", "Comedy, War, Drama"] * 8
+    items = pa.table({"item": range(40), "genres": pairs, "tags": ["a|b", "c", "a, b", "b", "c, a"] * 8})
+    with pytest.warns(UserWarning) as caught:
+        recommender(item_features=items).fit(tastes(n_items=40))
+    assert [str(warning.message) for warning in caught] == [
+        "words of item_features are joined by |; column 'genres' seems to use ', '."
+    ]
+    assert caught[0].filename == __file__
+
+
 # Refusals: before the charge, and before the data are read
 
 

@@ -56,6 +56,39 @@ def solve(model, own):
     return z, 3.0 + 2.0 * (base + W @ z)
 
 
+# Names of columns
+
+
+def test_columns_may_have_other_names(model, implicit):
+    """A table of MovieLens: other columns, also one that is called user by chance, do not matter."""
+    names = {"user": "userId", "item": "movieId", "rating": "stars"}
+    table = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": [7, 12, 3], "rating": [5.0, 1.0, 4.0]})
+    other = table.rename(columns=names).assign(user=["x", "y", "z"], timestamp=[1, 2, 3])
+    for one in (model, implicit):
+        assert np.array_equal(one.fold_in(other, columns=names), one.fold_in(table))
+        assert np.array_equal(one.predict(other, [3, 4], columns=names), one.predict(table, [3, 4]))
+        for got, expected in zip(one.recommend(other, columns=names), one.recommend(table), strict=True):
+            assert np.array_equal(got, expected)
+        assert np.array_equal(one.predict_ratings(other, other, columns=names), one.predict_ratings(table, table))
+    own = other[["movieId", "stars"]]
+    with pytest.raises(InvalidParameter, match=r'Did you mean columns=\{"item": "movieId", "rating": "stars"\}\?'):
+        model.recommend(own)
+    with pytest.warns(UserWarning, match="column 'userId' is not used"):
+        model.recommend(other.drop(columns="user"), columns={"item": "movieId", "rating": "stars"})
+    for odd in (OWN, np.ones((2, N_ITEMS))):
+        with pytest.raises(InvalidParameter, match="columns of PrivateCompletion must be None for data whose columns"):
+            model.recommend(odd, columns=names)
+    with pytest.raises(InvalidParameter, match=r"own_ratings of PrivateCompletion .* got no column 'userId'"):
+        model.recommend(own, columns=names)
+
+
+def test_own_ratings_among_objects_are_read_as_in_a_fit(model, named):
+    own = pd.DataFrame({"item": ["7", 12, "03"], "rating": [5.0, 1.0, 4.0]}).astype({"item": object})
+    assert np.array_equal(model.predict(own), model.predict(OWN))
+    texts = pd.DataFrame({"item": pd.Series([NAMES[7], NAMES[12]], dtype=object), "rating": [5.0, 1.0]})
+    assert np.array_equal(named.predict(texts), named.predict({NAMES[7]: 5.0, NAMES[12]: 1.0}))
+
+
 # Predictions
 
 

@@ -46,8 +46,8 @@ class Catalogue:
                 requirement = f"a count >= 1 and <= {_MOST_IDS} or a sequence of ids"
                 raise InvalidParameter("Catalogue", "ids", requirement, ids)
             ids = np.arange(ids)
-        elif hasattr(ids, "tolist") and not isinstance(ids, _COLUMNS) and not is_into_series(ids):
-            ids = ids.tolist()  # what pandas makes of an index or of unique()
+        elif hasattr(ids, "tolist") and (_is_of_objects(ids) or not (isinstance(ids, _COLUMNS) or is_into_series(ids))):
+            ids = ids.tolist()  # what pandas makes of an index or of unique(), or keeps texts in
         array = to_ids(ids)
         if pa.types.is_null(array.type) or len(array) == 0:
             raise InvalidParameter("Catalogue", "ids", "at least one id", f"{len(array)} ids, none of them set")
@@ -110,6 +110,10 @@ class Catalogue:
 
     def __repr__(self) -> str:
         return f"Catalogue({len(self)} {self.kind} ids)"
+
+
+def _is_of_objects(ids: Any) -> bool:
+    return str(getattr(ids, "dtype", "")) == "object"
 
 
 def _is_integer(value: Any) -> bool:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from hushrank.data.frames import is_table, to_block
 from hushrank.data.id_arrays import id_kind, to_array
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.column_names import MissingColumn, guess_column
 from hushrank.data.ratings.feature_cells import cells_to_arrow
 from hushrank.data.ratings.feature_texts import ITEM, LARGEST, MOST_COLUMNS, MOST_NUMBERS, is_unicode
-from hushrank.data.ratings.feature_words import is_text, split_column
+from hushrank.data.ratings.feature_words import guess_separator, is_text, split_column
 from hushrank.data.sparse import check_indices
 from hushrank.data.vectors import to_float64
 from hushrank.exceptions import InvalidParameter
@@ -98,6 +99,15 @@ def read_columns(features: Any, catalogue: Catalogue, owner: str, sources: Seque
         if is_table(features):
             return list(_read_table(features, catalogue, owner, sources))
         return _read_matrix(features, catalogue, owner, sources)
+
+
+def joined_otherwise(columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """Names of columns whose words seem to be joined by something else than "|", and by what."""
+    for column in columns:
+        if isinstance(column, Words) and len(column.items) == column.is_known.sum():  # one word for each item
+            separator = guess_separator(column.words, column.codes)
+            if separator is not None:
+                yield column.source, separator
 
 
 @contextmanager
@@ -185,7 +195,9 @@ def _check_names(columns: Sequence[Hashable], owner: str) -> list[str]:
     names = [str(name) for name in columns]
     if ITEM not in columns:
         got = f"columns {', '.join(names)}" if names else "no column"
-        raise InvalidParameter(owner, NAME, f"a table with the ids in a column {ITEM!r}", got)
+        meant = guess_column(columns, ITEM, ITEM)
+        hint = "" if meant is None else f"Did you mean {meant!r}? Rename it, or on the command line --item-col {meant}."
+        raise MissingColumn(owner, NAME, f"a table with the ids in a column {ITEM!r}", f"{got!r:.80}", hint)
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise InvalidParameter(owner, NAME, "a table whose column names differ", f"two columns {repeated!r:.40}")

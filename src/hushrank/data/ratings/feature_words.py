@@ -4,6 +4,7 @@ White space around a word does not count, and a word of nothing else is none. A 
 also in a list or a category, so that a column means the same in every form.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,10 @@ from hushrank.data.id_arrays import as_text, id_kind, to_ids
 Integers = NDArray[np.int64]
 
 SEPARATOR = "|"
+
+# What people join words by elsewhere. A third of the texts must look joined: many items have one word only.
+_OTHER_SEPARATORS = (", ", "; ", " / ", ",", ";", "/")
+_JOINED_SHARE = 1 / 3
 
 _LIST_TYPES = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
@@ -82,6 +87,25 @@ def _split(texts: pa.Array, rows: Integers) -> RowWords:
     places = np.repeat(rows, counts) * len(words) + codes[np.repeat(starts[kinds], counts) + steps]
     places = np.unique(places)  # a list may name a word twice
     return RowWords(tuple(words), places // max(len(words), 1), places % max(len(words), 1))
+
+
+def guess_separator(words: Sequence[str], codes: Integers) -> str | None:
+    """By what the words of a column seem to be joined, if not by "|"; None if they do not look joined.
+
+    `words[codes[k]]` is the one word of an item. Words look joined if many have a separator, and what it separates are
+    fewer different texts: those of titles and descriptions are more.
+
+    Examples
+    --------
+    >>> guess_separator(["Comedy, Drama", "Comedy", "Drama, War", "Comedy, War"], np.arange(4))
+    ', '
+    """
+    for separator in _OTHER_SEPARATORS:
+        is_joined = np.array([separator in word for word in words], np.bool_)
+        parts = {part.strip() for word in words for part in word.split(separator)} - {""}
+        if len(codes) and is_joined[codes].mean() >= _JOINED_SHARE and len(parts) < len(words):
+            return separator
+    return None
 
 
 def words_of(text: str) -> set[str]:

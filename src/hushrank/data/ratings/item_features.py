@@ -21,6 +21,7 @@ from hushrank.data.ratings.feature_columns import (
     Words,
     check_form,
     check_size,
+    joined_otherwise,
     read_columns,
 )
 from hushrank.data.ratings.feature_texts import (
@@ -61,12 +62,15 @@ class ItemFeatures:
         What an item without a value has: the mean over the items that have one, 0 if none has.
     left_out : tuple of str
         Columns of the table that are not used: titles, of which nearly every item has its own.
+    joined : tuple of pairs of str
+        Columns whose words seem to be joined by something else than "|", and by what.
     """
 
     columns: tuple[FeatureColumn, ...]
     values: Matrix
     typical: Matrix
     left_out: tuple[str, ...] = ()
+    joined: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -176,7 +180,7 @@ def read_item_features(features: Any, catalogue: Catalogue, owner: str) -> ItemF
             raise InvalidParameter(owner, NAME, requirement, f"features of {len(features.values)} items")
         return features
     read = read_columns(features, catalogue, owner)
-    left_out = tuple(column.source for column in read if _is_title(column))
+    left_out, joined = tuple(column.source for column in read if _is_title(column)), tuple(joined_otherwise(read))
     found = [column for column in read if column.source not in left_out]
     if not found:
         raise InvalidParameter(owner, NAME, "a table with a column that items share words of", f"{left_out[0]!r:.40}")
@@ -184,7 +188,7 @@ def read_item_features(features: Any, catalogue: Catalogue, owner: str) -> ItemF
     values = _encode(columns, {column.source: column for column in found}, len(catalogue))
     typical = _means_of_known(values)
     np.copyto(values, typical, where=np.isnan(values))
-    return ItemFeatures(columns, values, typical, left_out)
+    return ItemFeatures(columns, values, typical, left_out, joined)
 
 
 def _is_title(column: Column) -> bool:

@@ -5,7 +5,7 @@ with the last row.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,14 @@ from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_
 from hushrank.data.frames import to_block
 from hushrank.data.id_arrays import bytes_as_text, id_kind, to_ids
 from hushrank.data.identifiers import IdTable
+from hushrank.data.object_cells import is_of_objects, object_ids, object_numbers
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.column_names import check_names, needed_columns
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
+from hushrank.data.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
 
 BATCH_ROWS = 2**16
@@ -47,13 +51,16 @@ class RatingColumns(ABC):
         Lowest and highest rating; None for implicit feedback, where the column rating is not read.
     owner : str
         Who asks, for error messages.
+    columns : dict, optional
+        What user, item and rating are called where they have other names.
     """
 
     n_users: int | None = None
 
-    def __init__(self, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
+    def __init__(self, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None) -> None:
         self._catalogue, self._range, self._owner = catalogue, rating_range, owner
-        self._names = ("user", "item") if rating_range is None else ("user", "item", "rating")
+        self._columns = needed_columns(columns, rating_range is None, owner)
+        self._names = tuple(self._columns.values())
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -78,25 +85,31 @@ class RatingColumns(ABC):
 class RatingTable(RatingColumns):
     """Ratings of an eager frame that narwhals knows."""
 
-    def __init__(self, data: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
-        super().__init__(catalogue, rating_range, owner)
+    def __init__(
+        self, data: Any, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+    ) -> None:
+        super().__init__(catalogue, rating_range, owner, columns)
         if isinstance(data, pa.RecordBatch):
             data = pa.Table.from_batches([data])
         if not is_into_dataframe(data):
             requirement = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
             raise InvalidParameter(owner, "X", requirement, type(data).__name__)
         # Before narwhals sees them: it refuses repeated names in words of its own.
-        check_names(data.column_names if isinstance(data, pa.Table) else list(data.columns), self._names, owner)
-        self._frame = nw.from_native(data, eager_only=True)
-        check_types({name: self._type(name) for name in self._names}, catalogue, owner)
+        check_names(data.column_names if isinstance(data, pa.Table) else list(data.columns), self._columns, owner)
+        self._frame = nw.from_native(data, eager_only=True).select(list(self._names))
+        self._of_objects = {role for role, name in self._columns.items() if is_of_objects(self._frame[:0][name])}
+        check_types({role: self._type(role) for role in self._columns}, catalogue, owner, self._columns)
 
-    def _type(self, name: str) -> pa.DataType:
-        """Arrow type of a column, from the type that the frame states: no value is looked at."""
+    def _type(self, role: str) -> pa.DataType:
+        """Arrow type of a column, from the type that the frame states: no value is looked at.
+
+        Objects get the type that suits: what each of them is, is decided cell by cell.
+        """
+        name = self._columns[role]
         column = self._frame[:0][name]
-        if column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object":
-            kind = "float" if name == "rating" else "string"
-            requirement = f"a table without columns of objects (astype('{kind}') makes one of {kind}s)"
-            raise InvalidParameter(self._owner, "X", requirement, f"column {name!r} of objects")
+        if role in self._of_objects:
+            is_number = role == "rating" or (role == "item" and self._catalogue.kind == "int")
+            return pa.int64() if is_number else pa.large_string()
         try:
             return column.to_arrow().type
         except (pa.ArrowException, UnicodeError) as error:  # Arrow has no such type, or no such category
@@ -105,24 +118,34 @@ class RatingTable(RatingColumns):
 
     def batches(self) -> Iterator[Batch]:
         """Consecutive rows."""
-        frame = self._frame.select(list(self._names))
-        for start in range(0, len(frame), BATCH_ROWS):
-            part = frame[start : start + BATCH_ROWS]
-            yield self._to_batch([to_arrow(part[name]) for name in self._names], len(part))
+        for start in range(0, len(self._frame), BATCH_ROWS):
+            part = self._frame[start : start + BATCH_ROWS]
+            yield self._to_batch([self._to_column(role, part[name]) for role, name in self._columns.items()], len(part))
+
+    def _to_column(self, role: str, column: nw.Series[Any]) -> pa.Array | pa.ChunkedArray:
+        if role not in self._of_objects:
+            return to_arrow(column)
+        if role == "rating":
+            return pa.array(object_numbers(column.to_list()))
+        texts = object_ids(column.to_list())
+        return to_integers(texts, self._catalogue.ids.type) if self._type(role) == pa.int64() else texts
 
 
 class RatingParquet(RatingColumns):
     """Ratings of one Parquet file or of several; columns and types come from the footers of all of them."""
 
-    def __init__(self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
-        super().__init__(catalogue, rating_range, owner)
+    def __init__(
+        self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+    ) -> None:
+        super().__init__(catalogue, rating_range, owner, columns)
         self._paths = tuple(paths)
         kinds = set()
         for path in self._paths:
             with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
                 schema = file.schema_arrow
-            check_names(schema.names, self._names, owner)
-            kinds.add(check_types({name: schema.field(name).type for name in self._names}, catalogue, owner))
+            check_names(schema.names, self._columns, owner)
+            types = {role: schema.field(name).type for role, name in self._columns.items()}
+            kinds.add(check_types(types, catalogue, owner, self._columns))
         if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
             raise InvalidParameter(owner, "X", "Parquet files with users of one type", " and ".join(sorted(kinds)))
 
@@ -140,10 +163,12 @@ class RatingParquet(RatingColumns):
 class RatingCsv(RatingColumns):
     """Ratings of a CSV file; a record that cannot be read is a row without a user."""
 
-    def __init__(self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str) -> None:
-        super().__init__(catalogue, rating_range, owner)
+    def __init__(
+        self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+    ) -> None:
+        super().__init__(catalogue, rating_range, owner, columns)
         self._text = DelimitedText(path, owner)
-        check_names(self._text.names, self._names, owner)
+        check_names(self._text.names, self._columns, owner)
 
     def batches(self) -> Iterator[Batch]:
         """Consecutive records."""
@@ -153,46 +178,36 @@ class RatingCsv(RatingColumns):
 
 
 def read_rating_file(
-    path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str
+    path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
 ) -> RatingColumns:
-    """The source for a Parquet or CSV file, told by its suffix, or for a folder of Parquet files."""
+    """The source for a Parquet, CSV or TSV file, told by its suffix, or for a folder of Parquet files."""
     path = Path(fspath(path))
     if path.is_dir():
-        return RatingParquet(parquet_files(path, owner), catalogue, rating_range, owner)
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
+        return RatingParquet(parquet_files(path, owner), catalogue, rating_range, owner, columns)
+    is_text = text_suffix(path) is not None
+    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "X", requirement, path.name)
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
-    if suffix == ".csv":
-        return RatingCsv(path, catalogue, rating_range, owner)
-    return RatingParquet([path], catalogue, rating_range, owner)
+    if is_text:
+        return RatingCsv(path, catalogue, rating_range, owner, columns)
+    return RatingParquet([path], catalogue, rating_range, owner, columns)
 
 
-def check_names(names: Sequence[Hashable], wanted: Sequence[str], owner: str) -> None:
-    """Refuse a table that lacks one of the wanted columns or has two of one name."""
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise InvalidParameter(owner, "X", "a table whose column names differ", f"two columns {repeated[0]!r}")
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise InvalidParameter(owner, "X", f"a table with the columns {', '.join(wanted)}", f"no column {missing[0]!r}")
-
-
-def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: str) -> str:
-    """Refuse columns of unsuitable types; returns "int", "uint64", "str" or "null", the type of the users."""
-    kinds = {name: id_kind(types[name]) for name in ("user", "item")}
-    for name, kind in kinds.items():
+def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: str, columns: Mapping[str, str]) -> str:
+    """Refuse columns of unsuitable types, by role; returns "int", "uint64", "str" or "null", the type of the users."""
+    kinds = {role: id_kind(types[role]) for role in ("user", "item")}
+    for role, kind in kinds.items():
         if kind is None:
-            got = f"column {name!r} of type {str(types[name])[:30]}"
+            got = f"column {columns[role]!r} of type {str(types[role])[:30]}"
             raise InvalidParameter(owner, "X", "a table with int or str ids in the columns user and item", got)
     if kinds["item"] != "null" and (kinds["item"] == "str") != (catalogue.kind == "str"):
         stored = "str" if kinds["item"] == "str" else "int"
         raise InvalidParameter(owner, "items", f"{stored} ids as in the column item", f"{catalogue.kind} ids")
     rating = types.get("rating", pa.null())
     if not any(accepts(rating) for accepts in _NUMBERS):
-        got = f"column 'rating' of type {str(rating)[:30]}"
+        got = f"column {columns['rating']!r} of type {str(rating)[:30]}"
         raise InvalidParameter(owner, "X", "a table with real numbers in the column rating", got)
     return str(kinds["user"])
 

@@ -14,11 +14,12 @@ from typing import Any, Protocol, cast
 import numpy as np
 import scipy.sparse
 
-from hushrank.data.frames import is_table
+from hushrank.data.frames import check_no_columns, is_table
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.column_names import check_names, needed_columns
 from hushrank.data.ratings.foreign_ratings import ForeignRatings, proper_block
 from hushrank.data.ratings.grouping import Tally, UserBlock, user_spans
-from hushrank.data.ratings.rating_columns import RatingTable, check_names, read_rating_file
+from hushrank.data.ratings.rating_columns import RatingTable, read_rating_file
 from hushrank.data.ratings.rating_matrices import read_dense, read_stored
 from hushrank.data.ratings.rating_range import Range, check_rating_range
 from hushrank.data.source import MAX_BLOCK_ROWS, Source
@@ -121,6 +122,7 @@ def read_ratings(
     rating_range: Any = None,
     n_users: int | None = None,
     is_implicit: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Ratings:
     """Prepare ratings for reading in blocks of users; checks types, columns and parameters, and reads no values.
 
@@ -129,8 +131,8 @@ def read_ratings(
     data : sparse matrix, array-like, table, path or Source
         A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
         for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
-        of a Parquet or CSV file or of a folder of Parquet files with these columns. `Ratings` are returned as they are,
-        and blocks of another `Source` of users are brought into their proper form.
+        of a Parquet, CSV or TSV file or of a folder of Parquet files with these columns. `Ratings` are returned as they
+        are, and blocks of another `Source` of users are brought into their proper form.
     owner : str
         Who asks, for error messages.
     items : int, sequence of ids or Catalogue
@@ -142,6 +144,9 @@ def read_ratings(
     is_implicit : bool, default False
         Whether to read only which items a user has met. Entries of a matrix that are zero are then no ratings, and
         the column rating of a table is not read.
+    columns : dict, optional
+        What the columns user, item and rating of a table or file are called where they have other names, such as
+        {"user": "userId", "item": "movieId"}.
 
     Returns
     -------
@@ -160,6 +165,8 @@ def read_ratings(
     >>> block.indptr.tolist(), block.items.tolist(), block.values.tolist()
     ([0, 2, 4], [0, 2, 1, 2], [-1.0, 1.0, -0.5, 0.0])
     """
+    if columns is not None and not (isinstance(data, str | PathLike) or is_table(data)):
+        check_no_columns(list(columns), owner)
     if isinstance(data, Source):
         return data if type(data) is Ratings else cast(Ratings, ForeignRatings(data, owner))
     bounds = None if is_implicit else check_rating_range(rating_range, owner)
@@ -169,12 +176,11 @@ def read_ratings(
     if isinstance(data, str | PathLike) or is_table(data):
         if catalogue is None:
             if hasattr(data, "columns"):  # a matrix in a table gets the better reason
-                check_names(
-                    [str(name) for name in getattr(data, "column_names", data.columns)], ["user", "item"], owner
-                )
+                names = [str(name) for name in getattr(data, "column_names", data.columns)]
+                check_names(names, needed_columns(columns, True, owner), owner)
             raise InvalidParameter(owner, "items", _CATALOGUE, None)
         read = RatingTable if is_table(data) else read_rating_file
-        origin: Origin = read(data, catalogue, bounds, owner)
+        origin: Origin = read(data, catalogue, bounds, owner, columns)
         return Ratings(origin, len(catalogue), n_users, bounds, catalogue)
     matrix = read_stored(data, bounds, owner) if scipy.sparse.issparse(data) else read_dense(data, bounds, owner)
     if catalogue is not None and len(catalogue) != matrix.n_items:

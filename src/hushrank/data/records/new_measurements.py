@@ -23,6 +23,7 @@ from hushrank.data.records.record_files import check_named
 from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.data.source import Source
 from hushrank.data.streams import is_stream
+from hushrank.data.text_files import TEXT_SUFFIXES
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -114,7 +115,7 @@ def _read_path(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Fe
         return read_npy(path, owner)
     if not path.exists():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
-    return _read_csv(path, columns, owner) if suffix == ".csv" else _read_parquet(path, columns, owner)
+    return _read_csv(path, columns, owner) if suffix in TEXT_SUFFIXES else _read_parquet(path, columns, owner)
 
 
 def _read_csv(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:

@@ -19,11 +19,12 @@ from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
 from hushrank.data.records.features import Features, Slices, check_form
 from hushrank.data.records.in_memory import check_count, read_answers
 from hushrank.data.records.stores import read_at
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.vectors import check_real
 from hushrank.exceptions import InvalidParameter
 
 NPY_SUFFIX = ".npy"
-_SUFFIXES = (*PARQUET_SUFFIXES, ".csv", NPY_SUFFIX)
+_SUFFIXES = (*DATA_SUFFIXES, NPY_SUFFIX)
 
 # Version 3.0 is for the names of fields, which numbers do not have.
 _HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
@@ -87,7 +88,7 @@ class StoredArray:
 
 def kind_of_file(path: Path, owner: str) -> str:
     """The suffix of a file of numbers, in lower case; that of Parquet files for a folder."""
-    suffix = PARQUET_SUFFIXES[0] if path.is_dir() else path.suffix.lower()
+    suffix = PARQUET_SUFFIXES[0] if path.is_dir() else text_suffix(path) or path.suffix.lower()
     if suffix not in _SUFFIXES:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(_SUFFIXES)}"
         raise InvalidParameter(owner, "X", requirement, path.name)

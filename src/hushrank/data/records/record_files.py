@@ -18,6 +18,7 @@ from hushrank.data.frames import choose_fields, exact_dtype, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.data.records.origins import Batch, Origin, batch_rows
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.exceptions import InvalidParameter
 
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
@@ -105,13 +106,13 @@ def read_record_file(
     path = Path(fspath(path))
     if path.is_dir():
         return ParquetOrigin(parquet_files(path, owner), y, users, features, owner, parameter)
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
+    is_text = text_suffix(path) is not None
+    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "X", requirement, path.name)
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
-    if suffix == ".csv":
+    if is_text:
         return CsvOrigin(path, y, users, features, owner, parameter)
     return ParquetOrigin([path], y, users, features, owner, parameter)
 

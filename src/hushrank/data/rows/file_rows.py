@@ -11,6 +11,7 @@ from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged
 from hushrank.data.rows.arrays import Rows, read_array, read_sparse
 from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.data.rows.parquet_rows import ParquetRows
+from hushrank.data.text_files import TEXT_SUFFIXES, text_suffix
 from hushrank.exceptions import InvalidParameter
 
 Columns = Sequence[Hashable] | None
@@ -21,7 +22,7 @@ def read_file(path: str | PathLike[str], owner: str, columns: Columns = None) ->
     path = Path(fspath(path))
     if path.is_dir():
         return ParquetRows(parquet_files(path, owner), owner, columns)
-    read = _READERS.get(path.suffix.lower())
+    read = _READERS.get(text_suffix(path) or path.suffix.lower())
     if read is None:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(_READERS)}"
         raise InvalidParameter(owner, "X", requirement, path.name)
@@ -61,4 +62,5 @@ _READERS: dict[str, Callable[[Path, str, Columns], Rows]] = {
     ".csv": CsvRows,
     ".npy": _read_npy,
     ".npz": _read_npz,
+    **dict.fromkeys(TEXT_SUFFIXES[1:], CsvRows),
 }

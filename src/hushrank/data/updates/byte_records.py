@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from hushrank.data import delimited
 from hushrank.data.delimited import Fields, follow_header, parse_header
-from hushrank.data.delimited_kernels import FIELD_START, MALFORMED, QUOTED, UNREADABLE, find_records, follow_record
+from hushrank.data.delimited_kernels import (
+    COMMA,
+    FIELD_START,
+    MALFORMED,
+    QUOTED,
+    UNREADABLE,
+    find_records,
+    follow_record,
+)
 from hushrank.data.files import refuse_damaged
 from hushrank.data.updates.offsets import Offset
 from hushrank.exceptions import InvalidParameter
@@ -119,7 +127,7 @@ class RecordStream:
         with refuse_damaged(_STREAM, "CSV", self._owner):
             while True:
                 n_records, n_used, self._open_until = find_records(
-                    self._data, self._is_end, self._open_until, wanted, delimited.LONGEST_RECORD, spans
+                    self._data, self._is_end, self._open_until, wanted, delimited.LONGEST_RECORD, spans, COMMA
                 )
                 if n_records:
                     data, self._data = np.split(self._data, [n_used])
@@ -136,13 +144,13 @@ class RecordStream:
         Only new bytes are looked at: a long record that comes in small pieces does not take the square of its length.
         """
         pieces, size = [self._data.tobytes()], len(self._data)
-        state, _, _ = follow_record(self._data, FIELD_START)
+        state, _, _ = follow_record(self._data, FIELD_START, COMMA)
         while True:
             piece = self._source.read()
             # Malformed by itself, or because of what is known of the bytes to come: then it ends with its line.
             may_be_complete = (state == MALFORMED or self._open_until > size) and b"\n" in piece
             if state != MALFORMED:
-                state, stop, _ = follow_record(_as_array(piece), state)
+                state, stop, _ = follow_record(_as_array(piece), state, COMMA)
                 may_be_complete = may_be_complete or stop >= 0
             pieces.append(piece)
             size += len(piece)
@@ -162,7 +170,7 @@ class RecordStream:
         while piece and not stop:
             stop = piece.find(b"\n") + 1
             line = _as_array(piece[:stop] if stop else piece)
-            state = state if state == MALFORMED else follow_record(line, state)[0]
+            state = state if state == MALFORMED else follow_record(line, state, COMMA)[0]
             offset = offset.after(line, 0)
             piece = piece if stop else self._source.read()
         self._data, self._open_until, self._is_end = _as_array(piece[stop:]), 0, not piece
@@ -177,7 +185,7 @@ class RecordStream:
         with ExitStack() as stack:
             kept = stack.enter_context(TemporaryFile())
             while True:
-                state, stop, _ = follow_record(_as_array(piece), state)
+                state, stop, _ = follow_record(_as_array(piece), state, COMMA)
                 if stop >= 0 and state != MALFORMED:
                     self._data = _as_array(piece[stop + 1 :])
                     return offset.after(_as_array(piece[: stop + 1]), 0)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from hushrank.data.delimited import DelimitedText, Fields
 from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
 from hushrank.data.id_arrays import id_kind, to_ids
+from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.updates.entries import (
     check_delta_type,
     check_index_type,
@@ -104,13 +105,13 @@ def read_update_file(path: str | PathLike[str], needs_users: bool, owner: str) -
     path = Path(fspath(path))
     if path.is_dir():
         return ParquetUpdates(parquet_files(path, owner), needs_users, owner)
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, ".csv"):
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(PARQUET_SUFFIXES)}, .csv"
+    is_text = text_suffix(path) is not None
+    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
+        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
         raise InvalidParameter(owner, "X", requirement, path.name)
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", str(path))
-    return (CsvUpdates if suffix == ".csv" else _one_parquet)(path, needs_users, owner)
+    return (CsvUpdates if is_text else _one_parquet)(path, needs_users, owner)
 
 
 def _one_parquet(path: Path, needs_users: bool, owner: str) -> ParquetUpdates:

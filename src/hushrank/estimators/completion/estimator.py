@@ -179,27 +179,32 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         self.engine = engine
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, columns: Mapping[str, str] | None = None) -> Self:
         """Learn from private ratings and release the model.
 
         Parameters
         ----------
         X : table, path, sparse matrix or array
             A pandas, polars, pyarrow or other eager table with the columns user, item and rating (implicit feedback:
-            user and item); the path of a CSV or Parquet file or of a folder of Parquet files with these columns; a
-            SciPy sparse matrix of users and items whose stored entries are the ratings; or an array with NaN for no
-            rating. Ratings that are not finite or of unknown items are ignored, others are clipped to the range,
-            several of one item count as their mean; how many goes to the log "hushrank", for the data holder only.
+            user and item); the path of a CSV, TSV or Parquet file, the first two also compressed (.gz, .zst), or of a
+            folder of Parquet files with these columns; a SciPy sparse matrix of users and items whose stored entries
+            are the ratings; or an array with NaN for no rating. Ratings that are not finite or of unknown items are
+            ignored, others are clipped to the range, several of one item count as their mean; how many goes to the log
+            "hushrank", for the data holder only.
         y : ignored
+        columns : dict, optional
+            What the columns of a table or file are called where they have other names, such as
+            ``{"user": "userId", "item": "movieId"}``. Other columns are ignored.
 
         Returns
         -------
         self
         """
-        return self._fit_data(X)
+        return self._fit_data(X, columns)
 
     def _read(self, *data: Any) -> Source:
-        (X,), owner = data, type(self).__name__
+        X, columns = (*data, None)[:2]
+        owner = type(self).__name__
         ratings = read_ratings(
             X,
             owner=owner,
@@ -207,6 +212,7 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
             rating_range=self.rating_range,
             n_users=self.n_users,
             is_implicit=self._is_implicit,
+            columns=columns,
         )
         if isinstance(X, Source):  # it was read before, perhaps with another catalogue or range
             self._check_read(ratings)

@@ -17,13 +17,16 @@ import scipy.sparse
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
-from hushrank.data.frames import is_table, to_block
+from hushrank.data.frames import check_no_columns, is_table, to_block
 from hushrank.data.id_arrays import array_of, to_array, to_ids
 from hushrank.data.identifiers import code_everybody
+from hushrank.data.object_cells import is_of_objects, object_ids
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.ratings.column_names import check_names, name_columns, warn_of_users
 from hushrank.data.ratings.grouping import Tally, UserBlock, group_ratings, scale_ratings
 from hushrank.data.ratings.rating_columns import to_arrow
 from hushrank.data.ratings.reading import read_ratings
+from hushrank.data.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
 
 log = logging.getLogger("hushrank")
@@ -57,55 +60,75 @@ class Histories:
         return np.arange(len(self.block)) if self.ids is None else to_array(self.ids)
 
 
-def read_histories(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+def read_histories(
+    own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+) -> Histories:
     """Own ratings in any of the accepted forms; ratings of unknown items are ignored.
 
-    `rating_range` is None for implicit feedback, where ratings may be left out: every item listed counts.
+    `rating_range` is None for implicit feedback, where ratings may be left out: every item listed counts. `columns`
+    says what user, item and rating are called in a table, where they have other names.
     """
+    if columns is not None and not is_table(own):
+        check_no_columns(columns, owner)
     if scipy.sparse.issparse(own) or (isinstance(own, np.ndarray) and own.ndim == 2):
         rows = read_ratings(
             own, owner=owner, items=catalogue, rating_range=rating_range, is_implicit=rating_range is None
         )
         return Histories(join_blocks(list(rows.blocks())), is_single=False)
     if is_table(own):
-        return _read_table(own, catalogue, rating_range, owner)
+        return _read_table(own, catalogue, rating_range, owner, columns)
     items, ratings = _split(own, rating_range is None, owner)
     return Histories(_group(_to_arrow(items, owner), ratings, None, catalogue, rating_range, owner), is_single=True)
 
 
-def read_pairs(pairs: Any, owner: str) -> tuple[pa.Array, pa.Array]:
+def read_pairs(pairs: Any, owner: str, columns: Any = None) -> tuple[pa.Array, pa.Array]:
     """Columns user and item of a table."""
-    frame = _frame(pairs, owner, "pairs", ("user", "item"))
+    frame = _frame(pairs, owner, "pairs", ("user", "item"), columns)
     return _to_arrow(frame["user"], owner, "pairs"), _to_arrow(frame["item"], owner, "pairs")
 
 
-def _read_table(own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str) -> Histories:
+def _read_table(
+    own: Any, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+) -> Histories:
     needed = ("item",) if rating_range is None else ("item", "rating")
-    frame = _frame(own, owner, "own_ratings", needed)
+    if columns is not None and "user" in columns:
+        needed = ("user", *needed)
+    frame = _frame(own, owner, "own_ratings", needed, columns)
     ratings = _to_numbers(frame["rating"], owner) if rating_range is not None else np.ones(len(frame))
-    items = _to_arrow(frame["item"], owner)
+    items = _to_items(frame["item"], catalogue, owner)
     if "user" not in frame.columns:
+        warn_of_users(frame_names(own), columns)
         return Histories(_group(items, ratings, None, catalogue, rating_range, owner), is_single=True)
     codes, users = code_everybody(_to_arrow(frame["user"], owner), "a table", "own_ratings", owner)
     block = _group(items, ratings, (codes, len(users)), catalogue, rating_range, owner)
     return Histories(block, is_single=False, ids=users)
 
 
-def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...]) -> nw.DataFrame[Any]:
+def frame_names(table: Any) -> list[Any]:
+    """Names of the columns of a table."""
+    return list(table.column_names if isinstance(table, pa.Table) else table.columns)
+
+
+def _to_items(column: nw.Series[Any], catalogue: Catalogue, owner: str) -> pa.Array:
+    """Ids of items; those among Python objects are read as in a fit."""
+    if not is_of_objects(column):
+        return _to_arrow(column, owner)
+    texts = object_ids(column.to_list())
+    return to_integers(texts, catalogue.ids.type) if catalogue.kind == "int" else texts
+
+
+def _frame(table: Any, owner: str, name: str, needed: tuple[str, ...], columns: Any = None) -> nw.DataFrame[Any]:
+    """The columns user, item and rating of a table under these names, as far as it has them."""
     if not is_table(table):
         raise InvalidParameter(owner, name, f"a table with the columns {', '.join(needed)}", type(table).__name__)
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not is_into_dataframe(table):
         raise InvalidParameter(owner, name, "a table in memory: collect() the lazy frame", type(table).__name__)
-    names = table.column_names if isinstance(table, pa.Table) else list(table.columns)
-    if len(set(names)) < len(names):  # narwhals refuses them in words of its own
-        raise InvalidParameter(owner, name, "a table whose column names differ", f"{len(names)} columns")
+    called, names = name_columns(columns, owner), frame_names(table)
+    check_names(names, {role: called[role] for role in needed}, owner, name)  # before narwhals uses words of its own
     frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
-    for column in needed:
-        if column not in frame.columns:
-            raise InvalidParameter(owner, name, f"a table with the column {column!r}", f"{len(frame.columns)} others")
-    return frame
+    return frame.select([nw.col(given).alias(role) for role, given in called.items() if given in names])
 
 
 def _split(own: Any, is_implicit: bool, owner: str) -> tuple[Any, NDArray[np.float64]]:

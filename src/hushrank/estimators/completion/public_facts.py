@@ -124,6 +124,9 @@ class PublicFacts:
         """Read what is public about the items, before the charge."""
         _, public = self._made_public = (self._public_terms(), self._read_public(self._catalogue_of(source)))
         features, _ = public
+        for column, separator in () if features is None else features.joined:
+            text = f"words of item_features are joined by |; column {column!r} seems to use {separator!r}."
+            warnings.warn(text, stacklevel=4)
         for column in () if features is None else features.left_out:
             text = f"column {column!r} of item_features is left out: nearly every item has a text of its own."
             warnings.warn(text, stacklevel=4)

@@ -3,6 +3,7 @@
 All of it is the user's own computation: the model is public, and these ratings do not enter it.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
-from hushrank.data.ratings.grouping import UserBlock
 from hushrank.data.ratings.item_features import ItemFeatures
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.explanations import Reasons, reasons_for
@@ -21,11 +21,11 @@ from hushrank.estimators.completion.known_items import restore_features
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.parameters import find_new_items
 from hushrank.estimators.completion.public_items import PublicItems
+from hushrank.estimators.completion.top_items import Predictor, best_items
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
-
-_USERS_AT_ONCE = 256  # of which scores for all items are held in memory
+Columns = Mapping[str, str] | None
 
 
 class Recommendations(NamedTuple):
@@ -68,8 +68,9 @@ class Recommender:
     ridge_: float
     items_: NDArray[Any]
     _learned: Any
+    _threads: int
 
-    def fold_in(self, own_ratings: Any) -> FloatArray:
+    def fold_in(self, own_ratings: Any, *, columns: Columns = None) -> FloatArray:
         """A user's coefficients of the item features and factors, from the user's own ratings.
 
         Parameters
@@ -77,6 +78,8 @@ class Recommender:
         own_ratings : dict of ratings by item id, tuple (items, ratings), table, or matrix of several users
             A table has the columns item and rating (implicit feedback: item), and user if it is about several users;
             every row must then have a user. Unknown items are ignored, ratings are clipped to the range.
+        columns : dict, optional
+            What these columns are called where they have other names, such as {"item": "movieId"}.
 
         Returns
         -------
@@ -84,50 +87,47 @@ class Recommender:
             Users have the order of the rows of a matrix, or of the first appearance of their ids in a table.
         """
         model = self._model()
-        histories = self._histories(own_ratings)
+        histories = self._histories(own_ratings, columns)
         coefficients = model.fold_in(histories.block)
         return coefficients[0] if histories.is_single else coefficients
 
-    def predict(self, own_ratings: Any, items: Any = None) -> FloatArray:
+    def predict(self, own_ratings: Any, items: Any = None, *, columns: Columns = None) -> FloatArray:
         """Predicted ratings of items, by default of the whole catalogue; a user without ratings gets the item means.
 
         Returns an array of shape (n_items,), or (n_users, n_items) for several users: in the order of the rows of a
-        matrix, or of the first appearance of their ids in a table.
+        matrix, or of the first appearance of their ids in a table. `columns` as in `fold_in`.
         """
-        model, histories = self._model(), self._histories(own_ratings)
+        model, histories = self._model(), self._histories(own_ratings, columns)
         chosen = np.arange(len(self.items_)) if items is None else self._positions(items)
         coefficients = model.fold_in(histories.block)  # with all items, then scored with those asked for
         predicted = self._to_ratings(model.at(chosen).scores(coefficients))
         return predicted[0] if histories.is_single else predicted
 
     def recommend(
-        self, own_ratings: Any, n: int = 10, exclude_seen: bool = True, explain: bool = False
+        self,
+        own_ratings: Any,
+        n: int = 10,
+        exclude_seen: bool = True,
+        explain: bool = False,
+        *,
+        columns: Columns = None,
     ) -> Recommendations:
         """The `n` items with the highest predictions, without those rated already unless asked for.
 
         Answers for several users carry their ids, see `Recommendations`. Where a user has seen so many items that fewer
         than `n` are left, one person gets fewer; among several users the last places of such a user hold items that
         were seen, with score -inf. `explain` adds what of the public features of an item this user likes, by the user's
-        own slopes on them; there are no reasons where the model has no features or found them useless.
+        own slopes on them; there are no reasons where the model has no features or found them useless. `columns` as in
+        `fold_in`.
         """
-        model, histories = self._model(), self._histories(own_ratings)
+        model, histories = self._model(), self._histories(own_ratings, columns)
         n = min(self._check_n(n), len(self.items_))
         features = restore_features(self._learned()) if explain else None
-        block, chosen, scores, reasons = histories.block, [], [], []
-        for start in range(0, len(block), _USERS_AT_ONCE):
-            part = _some_users(block, start, _USERS_AT_ONCE)
-            coefficients = model.fold_in(part)
-            predicted = self._to_ratings(model.scores(coefficients), clip=False)
-            if exclude_seen:
-                predicted[np.repeat(np.arange(len(part)), np.diff(part.indptr)), part.items] = -np.inf
-            best = _largest(predicted, n)
-            chosen.append(best)
-            scores.append(np.take_along_axis(predicted, best, axis=1))
-            if explain:
-                reasons += self._reasons(features, coefficients, best)
-        positions = np.concatenate(chosen) if chosen else np.empty((0, n), np.int64)
-        values = self._clip(np.concatenate(scores)) if scores else np.empty((0, n))
-        items = self.items_[positions]
+        coefficients, predictor = model.fold_in(histories.block), Predictor(model.base, model.W, self._units)
+        seen = histories.block if exclude_seen else None
+        positions, values = best_items(predictor, coefficients, n, seen, self._threads)
+        reasons = self._reasons(features, coefficients, positions) if explain else []
+        values, items = self._clip(values), self.items_[positions]
         if histories.is_single:
             left = ~np.isneginf(values[0])
             told = [why for why, kept in zip(reasons[0], left, strict=True) if kept] if explain else None
@@ -163,7 +163,7 @@ class Recommender:
         best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
         return Recommendations(self.items_[best], cosines[best])
 
-    def predict_ratings(self, history: Any, pairs: Any) -> FloatArray:
+    def predict_ratings(self, history: Any, pairs: Any, *, columns: Columns = None) -> FloatArray:
         """One prediction for each row of `pairs`, in order.
 
         Parameters
@@ -172,11 +172,13 @@ class Recommender:
             What is known about the users. Those without history get item means.
         pairs : table with columns user and item
             Items outside the catalogue are predicted like a typical item.
+        columns : dict, optional
+            What these columns are called, in both tables, where they have other names.
         """
-        model, histories, owner = self._model(), self._histories(history), type(self).__name__
+        model, histories, owner = self._model(), self._histories(history, columns), type(self).__name__
         if histories.ids is None:
             raise InvalidParameter(owner, "history", "a table with a column 'user'", type(history).__name__)
-        users, items = read_pairs(pairs, owner)
+        users, items = read_pairs(pairs, owner, columns)
         if pa.null() not in (users.type, histories.ids.type) and users.type != histories.ids.type:
             raise InvalidParameter(
                 owner, "pairs", f"users of type {histories.ids.type} as in the history", str(users.type)
@@ -223,9 +225,9 @@ class Recommender:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_made_catalogue", "_made_public")}
 
-    def _histories(self, own_ratings: Any) -> Any:
+    def _histories(self, own_ratings: Any, columns: Columns = None) -> Any:
         limits = None if self._is_implicit else check_rating_range(self.rating_range, type(self).__name__)
-        return read_histories(own_ratings, self._catalogue, limits, type(self).__name__)
+        return read_histories(own_ratings, self._catalogue, limits, type(self).__name__, columns)
 
     def _positions(self, items: Any) -> NDArray[np.int64]:
         positions = find_items(items, self._catalogue, type(self).__name__, "items")
@@ -239,12 +241,20 @@ class Recommender:
             raise InvalidParameter(type(self).__name__, "n", "an integer >= 1", n)
         return int(n)
 
+    @property
+    def _units(self) -> tuple[float, float] | None:
+        """What ratings are of numbers between -1 and 1: a shift, and a scale; None for implicit feedback."""
+        if self._is_implicit:
+            return None
+        low, high = map(float, self.rating_range)
+        return low / 2 + high / 2, high / 2 - low / 2
+
     def _to_ratings(self, scaled: FloatArray, *, clip: bool = True) -> FloatArray:
         """Predictions in the units of the ratings."""
-        if self._is_implicit:
+        if self._units is None:
             return scaled
-        low, high = map(float, self.rating_range)
-        ratings = (low / 2 + high / 2) + (high / 2 - low / 2) * scaled
+        shift, scale = self._units
+        ratings = shift + scale * scaled
         return self._clip(ratings) if clip else ratings
 
     def _clip(self, ratings: FloatArray) -> FloatArray:
@@ -255,16 +265,10 @@ class Recommender:
         return np.where(np.isneginf(ratings), ratings, np.clip(ratings, low, high))
 
     def _from_ratings(self, ratings: FloatArray) -> FloatArray:
-        if self._is_implicit:
+        if self._units is None:
             return ratings
-        low, high = map(float, self.rating_range)
-        return (ratings - (low / 2 + high / 2)) / (high / 2 - low / 2)
-
-
-def _some_users(block: UserBlock, start: int, n_users: int) -> UserBlock:
-    pointers = block.indptr[start : start + n_users + 1]
-    ratings = slice(pointers[0], pointers[-1])
-    return UserBlock(pointers - pointers[0], block.items[ratings], block.values[ratings])
+        shift, scale = self._units
+        return (ratings - shift) / scale
 
 
 def _largest(scores: FloatArray, n: int) -> NDArray[np.int64]:

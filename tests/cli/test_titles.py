@@ -1,0 +1,64 @@
+"""Titles: found by ids in every spelling, and harmless on a terminal whatever strangers wrote."""
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS
+from hushrank.cli.titles import MOST_CHARACTERS, TITLE_OPTIONS, Titles, given_titles, read_titles
+from hushrank.exceptions import InvalidParameter
+
+
+@pytest.fixture
+def movies(tmp_path):
+    path = tmp_path / "movies.csv"
+    path.write_text('movieId,title,genres\n7,"Heat (1995)",x\n007,late,x\n08,Jaws,y\n9,,z\n,nobody,z\n')
+    return path
+
+
+def test_titles_by_id(movies, tmp_path):
+    assert read_titles(movies, [8, 7, 9, 10], item_column="movieId") == ["Jaws", "Heat (1995)", "9", "10"]
+    assert read_titles(movies, ["8", "x"], item_column="movieId", title_column="genres") == ["y", "x"]
+    pq.write_table(pa.table({"name": ["tea", None], "item": [3, 4]}), tmp_path / "x.parquet")
+    assert Titles(tmp_path / "x.parquet").of([4, 3]) == ["4", "tea"] and Titles(tmp_path / "x.parquet").of([]) == []
+    (tmp_path / "x.tsv").write_text("title\titem\nrye\tr 1\n")
+    assert read_titles(tmp_path / "x.tsv", ["r 1"]) == ["rye"]
+
+
+def test_odd_titles_steer_nothing(tmp_path):
+    content = 'item,title\n1,"\x1b[31mred\nline"\n2,\u202eback\n3,'.encode() + b"\xff bytes\n4," + b"x" * 5000 + b"\n"
+    (tmp_path / "x.csv").write_bytes(content)
+    red, back, odd, long = read_titles(tmp_path / "x.csv", [1, 2, 3, 4])
+    assert (red, back, odd) == ("\\x1b[31mred\\nline", "\\u202eback", "\ufffd bytes")
+    assert len(long) == MOST_CHARACTERS and long.endswith("x...")
+
+
+def test_missing_columns_are_guessed(movies, tmp_path):
+    with pytest.raises(InvalidParameter) as refusal:
+        read_titles(movies, [1])
+    assert str(refusal.value) == (
+        "file of titles must be a table with the columns item and title; got movies.csv: no column 'item'. "
+        "Did you mean --item-col movieId?"
+    )
+    (tmp_path / "x.csv").write_text("item,booktitle\n1,x\n")
+    with pytest.raises(InvalidParameter, match=r"no column 'title'. Did you mean --title-col booktitle\?"):
+        read_titles(tmp_path / "x.csv", [1])
+    with pytest.raises(InvalidParameter, match=r"columns item and nam; got x.csv: no column 'nam'"):
+        read_titles(tmp_path / "x.csv", [1], title_column="nam")
+
+
+@click.command()
+@TITLE_OPTIONS
+@RATING_COLUMN_OPTIONS
+def command(**_):
+    titles = given_titles()
+    click.echo("none" if titles is None else titles.of([7])[0])
+
+
+def test_options_in_any_order(movies):
+    assert given_titles() is None and CliRunner().invoke(command, []).output == "none\n"
+    pair = [["--titles", str(movies)], ["--item-col", "movieId"], ["--title-col", "genres"]]
+    for order in (1, -1):
+        assert CliRunner().invoke(command, [word for part in pair[::order] for word in part]).output == "x\n"
