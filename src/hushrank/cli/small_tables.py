@@ -16,6 +16,7 @@ import pyarrow.parquet
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
 from hushrank.data.ratings.catalogue import Catalogue
+from hushrank.data.suggestions import did_you_mean
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -27,7 +28,7 @@ def read_catalogue(path: Path, owner: str = "catalogue") -> pa.Array:
     """Ids in the column item, or in the only column; those of a CSV file are int if all of them are written so."""
     table = _read(path, owner, lambda names: ["item"] if "item" in names else names)
     if len(table) != 1:
-        got = f"{path.name}: columns {', '.join(table)}"
+        got = f"{path.name}: columns {', '.join(table)}{did_you_mean('item', table)}"
         raise InvalidParameter(owner, "file", "a table with the column item, or with one column", got)
     [column] = table.values()
     if _is_csv(path):
@@ -44,7 +45,7 @@ def read_item_table(path: Path) -> pa.Table:
     owner = "item features"
     columns = _read(path, owner, _choose_facts)
     if "item" not in columns or len(columns) < 2:
-        got = f"{path.name}: columns {', '.join(columns)}"
+        got = f"{path.name}: columns {', '.join(columns)}{'' if 'item' in columns else did_you_mean('item', columns)}"
         raise InvalidParameter(owner, "file", "a table with the column item and other columns", got)
     if _is_csv(path):
         is_item = pc.not_equal(columns["item"], b"")
@@ -83,6 +84,9 @@ class NamedBounds(list[Any]):
         if set(self.names) != set(columns) or len(self.names) != len(columns):
             odd = sorted(set(self.names) ^ set(columns))
             got = f"limits of {odd[0]!r} in one of both only" if odd else "limits of one column twice"
+            unknown = [name for name in self.names if name not in columns]
+            guess = did_you_mean(unknown[0], columns) if unknown else ""
+            got = f"no column {unknown[0]!r}{guess}" if guess else got
             raise InvalidParameter(owner, "column_bounds", "limits of every column of the data", got)
         pairs = dict(zip(self.names, self, strict=True))
         return [pairs[name] for name in columns]
