@@ -161,7 +161,12 @@ iterator of blocks, or function that returns such an iterator
         return budget, source, releases, engine
 
     def _check_data(self, *data: Any) -> Check:
-        """What `check` does with the data of `fit`."""
+        """What `check` does with the data of `fit`, in an object of its own: what that keeps for later is let go of."""
+        trial = object.__new__(type(self))
+        vars(trial).update(vars(self))
+        return trial._try_data(*data)
+
+    def _try_data(self, *data: Any) -> Check:
         budget, source, releases, engine = self._prepare(*data)
         look = self._look(source, releases)
         sizes = {name: size for name, size in {**source.sizes, **look.counts}.items() if name in self._sizes}

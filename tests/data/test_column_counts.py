@@ -119,4 +119,5 @@ def test_names_tell_ids_and_dates():
 @pytest.mark.parametrize("Z", [np.full((4, 3), 1e308), np.full((4, 3), np.nan), np.empty((0, 3)), np.zeros((4, 3))])
 def test_no_value_raises(Z):
     counts = counted(Z)
-    assert [*find_lost(counts, NAMES), *find_constants(counts, NAMES), *find_scale(counts, NAMES, "")] is not None
+    found = [*find_lost(counts, NAMES), *find_constants(counts, NAMES), *find_scale(counts, NAMES, "")]
+    assert all("nan" not in finding.text for finding in found)

@@ -19,8 +19,8 @@ LOST = 0.1  # share of rows that count as zero, from which on it is a problem
 
 # Names that say what a column is: no quantity of which a mean or a product would mean anything.
 _NO_QUANTITY = re.compile(
-    r"(?:(?:.*[ _.-])?(?:id|uuid|guid|zip|(?:zip|post|postal)[ _.-]?code|email|e-mail|phone|name|surname|address|date|datetime|"
-    r"timestamp)|(?:user|item|movie|patient|customer|person|product|client|member|order)id)\Z",
+    r"(?:(?:.*[ _.-])?(?:id|uuid|guid|zip|(?:zip|post|postal)[ _.-]?code|email|e-mail|phone|name|surname|"
+    r"address|date|datetime|timestamp)|(?:user|item|movie|patient|customer|person|product|client|member|order)id)\Z",
     re.IGNORECASE,
 )
 _CAMEL_ID = re.compile(r".*[a-z]I[dD]\Z")
