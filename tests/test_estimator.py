@@ -1,14 +1,23 @@
 """What `fit` does with data: the schema, names of columns, and every kind of source."""
 
+import warnings
 from html import escape
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from hushrank.data.rows.reading import read_rows
 from hushrank.engine.local import LocalEngine
+from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.personalization.estimator import PrivateRepresentation
+from hushrank.estimators.second_moment.covariance import PrivateCovariance
+from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
+from hushrank.estimators.trace.estimator import PrivateTraceRegression
+from hushrank.exceptions import BudgetWarning, DataWarning, InvalidParameter
 from hushrank.privacy.ledger import Ledger
+from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.words import in_words
 
 X = np.random.default_rng(0).standard_normal((30, 4))
@@ -101,3 +110,108 @@ def test_a_notebook_shows_the_guarantee_open_and_in_words():
     assert "<details open><summary>guarantee</summary>" in shown["text/html"]
     assert escape(in_words(model.privacy_)) in shown["text/html"] and "made with a seed" in shown["text/html"]
     assert escape(str(model.privacy_)) in shown["text/html"] and shown["text/plain"] == repr(model)
+
+# What is said and tried before a charge.
+
+RATED = np.where(np.arange(200).reshape(40, 5) % 3 > 0, 3.0, np.nan)
+USERS = np.repeat(np.arange(10), 3)
+CHECKED = {
+    "pca": (lambda **terms: pca(**terms), (X,)),
+    "covariance": (lambda **terms: PrivateCovariance(row_norm=1.0, epsilon=1.0, **terms), (X,)),
+    "low rank": (lambda **terms: PrivateLowRank(rank=1, row_norm=1.0, epsilon=1.0, **terms), (X,)),
+    "completion": (
+        lambda **terms: PrivateCompletion(1, epsilon=1.0, delta=1e-6, rating_range=(1, 5), **terms), (RATED,),
+    ),
+    "representation": (
+        lambda **terms: PrivateRepresentation(1, epsilon=1.0, delta=1e-6, **terms), (X, X[:, 0], USERS),
+    ),
+    "trace": (
+        lambda **terms: PrivateTraceRegression(1, epsilon=1.0, delta=1e-6, design="rank_one", shape=(2, 2), **terms),
+        (X, X[:, 0]),
+    ),
+}  # fmt: skip
+
+
+class Untouched:
+    """An account that nobody may charge, and an engine that nobody may ask."""
+
+    def charge(self, *arguments, **terms):
+        raise AssertionError("charged")
+
+    def total(self, *arguments, **terms):
+        raise AssertionError("summed")
+
+
+@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize("neighbors", ["replace", "add_remove"])
+def test_a_check_spends_draws_and_changes_nothing(name, neighbors, monkeypatch):
+    monkeypatch.setattr(NoiseSource, "__init__", lambda *_: pytest.fail("noise"))
+    make, data = CHECKED[name]
+    model = make(ledger=Untouched(), engine=Untouched(), neighbors=neighbors)
+    before = dict(vars(model))
+    check = model.check(*data)
+    assert vars(model) == before and check.subject == type(model).__name__
+    assert {"n_samples", "n_users"} & set(check.counts) and "do not publish" in str(check)
+    assert all(finding.level in ("problem", "warning", "note") for finding in check.findings)
+
+
+def test_a_check_leaves_a_fitted_model_as_it_was():
+    model = pca().fit(X)
+    before = dict(vars(model))
+    model.check(X)
+    assert all(vars(model)[name] is value for name, value in before.items()) and vars(model).keys() == before.keys()
+
+
+def test_a_check_refuses_what_fit_refuses():
+    for wrong in ({"n_components": 9}, {"epsilon": -1.0}, {"row_norm": None}):
+        model = pca(ledger=Untouched()).set_params(**wrong)
+        messages = set()
+        for learn in (model.fit, model.check):
+            with pytest.raises(InvalidParameter) as refusal:
+                learn(X)
+            messages.add(str(refusal.value))
+        assert len(messages) == 1
+
+
+def test_resources_and_notes_are_those_of_the_plan():
+    check = pca().check(X)
+    assert check.resources == pca().plan(X.shape).resources and len(check.resources) == 3
+    assert {f.text for f in check.findings if f.name == "plan"} == set(pca().plan(X.shape).notes)
+
+
+WARNED = {
+    "epsilon": ({"epsilon": 21.0}, X, BudgetWarning, "epsilon = 21 promises"),
+    "delta": ({"delta": 0.04}, X, BudgetWarning, "1 / 30, one over the number of rows"),
+    "names": ({}, pd.DataFrame(X, columns=["a", "b", "c", "user_id"]), DataWarning, "column 'user_id' looks"),
+}
+
+
+@pytest.mark.parametrize("kind", WARNED)
+def test_a_warning_that_is_an_error_leaves_the_ledger_uncharged(kind):
+    terms, data, category, message = WARNED[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", category)
+        with pytest.raises(category, match=message):
+            pca(**terms, ledger=Untouched()).fit(data)
+        check = pca(**terms).check(data)  # says it, and does not warn
+    assert any(message in finding.text for finding in check.findings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pca(**terms).fit(data)
+    assert [(str(one.message)[:8], one.filename) for one in caught] == [(str(caught[0].message)[:8], __file__)]
+
+
+def test_warnings_rest_on_public_facts_alone():
+    """The same ones for all values; a number of rows is secret under add_remove, and no value of a file is read."""
+    assert pca(neighbors="add_remove", delta=0.5)._public_count(read_rows(X, owner="A")) is None
+    assert pca(delta=0.5)._public_count(read_rows(X, owner="A")) == 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pca(neighbors="add_remove", delta=0.4).fit(np.full_like(X, np.nan))
+    assert pca(neighbors="add_remove", delta=0.04, n_samples=100)._public_count(None) == 100
+
+
+def test_memory_that_is_not_free_is_warned_of(monkeypatch):
+    monkeypatch.setattr("hushrank.engine.memory.free_memory", lambda: 1e6)
+    with pytest.warns(DataWarning, match="of memory beside the data, and 0.001 GB are free now"):
+        pca().fit(X)

@@ -19,6 +19,7 @@ from hushrank.archive.container import read_archive, write_archive
 from hushrank.archive.models import NEVER_SAVED, describe_model, restore_model
 from hushrank.exceptions import InvalidParameter, NotFitted, PlanBroken
 from hushrank.parameters import Param, check_integer, check_parameters
+from hushrank.privacy.cautions import budget_cautions, people_of
 from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
@@ -152,7 +153,7 @@ class PrivateRelease(ABC):
         return replace(
             plan,
             forecast=self._forecast(releases, known),
-            notes=tuple(self._notes(releases, known)),
+            notes=(*budget_cautions(budget, people_of(known)), *self._notes(releases, known)),
             shares=self._shares(releases, known),
             resources=self._resources(releases, known),
         )

@@ -6,8 +6,9 @@ Imports    this is the only module that imports scikit-learn, and it uses public
 """
 
 import itertools
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any, ClassVar, Self
 
@@ -17,15 +18,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from hushrank.base import Attribute, Param, PrivateRelease
-from hushrank.data.rows.reading import read_rows
+from hushrank.data.column_counts import cautions_of_names
+from hushrank.data.findings import Check, Finding, Look
+from hushrank.data.rows.reading import Rows, read_rows
 from hushrank.data.source import Source
 from hushrank.engine.local import LocalEngine
-from hushrank.engine.memory import check_memory, threads_of
+from hushrank.engine.memory import check_memory, memory_cautions, threads_of
 from hushrank.engine.naming import called, name_of
 from hushrank.engine.progress import show_fit
 from hushrank.engine.protocol import Engine
-from hushrank.exceptions import InvalidParameter, NotFitted
-from hushrank.privacy.guarantee import Neighbors
+from hushrank.exceptions import DataWarning, InvalidParameter, NotFitted
+from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
+from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.words import in_words
 
@@ -51,6 +55,7 @@ class PrivateEstimator(PrivateRelease, BaseEstimator):
       `total(kernel, public_state)` is the exact sum of an integer kernel over all blocks of the source;
     - `_read(*data)`, where the data are something else than rows of numbers: it gives a `Source`, or takes one;
     - `fit`, where the data are more than `X`: `fit(X, y)` or `fit(X, y, users)` that calls `_fit_data` with all of it;
+    - `_look(source, releases)`, what `check` tells the data holder about such data;
     - `_check_source(source, releases)`, where the schema of the data must fit the plan;
     - `_memory_bytes(source, threads)`, where a fit may not fit into memory: it is refused before the charge;
     - `_noise_probe(releases, sizes)`, how the conformance suite can see the noise of a model (None: not at all).
@@ -86,6 +91,24 @@ iterator of blocks, or function that returns such an iterator
         self
         """
         return self._fit_data(X)
+
+    def check(self, X: Any, y: Any = None) -> Check:
+        """Try `fit` on these data without spending anything, and tell the data holder what it would do. NOT PRIVATE.
+
+        What `fit` would refuse before its charge is refused with the same error. Then all data are read once. Nothing
+        is charged, no noise is drawn, and the estimator stays as it is.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+            An iterator is used up.
+
+        Returns
+        -------
+        check : Check
+            Print it, or look at its `findings`; do not publish it.
+        """
+        return self._check_data(X)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown: str = BaseEstimator.__repr__(self, N_CHAR_MAX)
@@ -135,15 +158,61 @@ iterator of blocks, or function that returns such an iterator
         """Memory that a fit takes beyond the data, with totals for so many threads; 0 where nobody measured it."""
         return 0.0
 
+    def _public_count(self, source: Any) -> int | None:
+        """The number of people, where it is public and known without reading a value."""
+        stated = getattr(self, "n_users", getattr(self, "n_samples", None))
+        is_public = self.neighbors == Neighbors.REPLACE
+        return stated if stated is not None or not is_public else source.n_samples
+
+    def _look(self, source: Any, releases: Any) -> Look:
+        """Counts and findings of all data, for `check` alone; nothing where nobody says what to look for."""
+        return Look(dict(source.sizes))
+
+    def _prepare(self, budget: Budget, *data: Any) -> tuple[Any, Any, Any]:
+        """All that comes before the charge: source of the data, releases, engine; or a refusal."""
+        owner = type(self).__name__
+        source = self._read(*data)
+        releases = self._plan(budget, source.sizes)
+        self._check_source(source, releases)
+        engine = LocalEngine() if self.engine is None else self.engine
+        check_memory(self._memory_bytes(source, threads_of(engine)), owner)
+        return source, releases, engine
+
+    def _check_data(self, *data: Any) -> Check:
+        """What `check` does with the data of `fit`, in an object of its own: what that keeps for later is let go of."""
+        trial = object.__new__(type(self))
+        vars(trial).update(vars(self))
+        return trial._try_data(*data)
+
+    def _try_data(self, *data: Any) -> Check:
+        budget = self._check_parameters()
+        source, releases, engine = self._prepare(budget, *data)
+        look = self._look(source, releases)
+        sizes = {name: size for name, size in {**source.sizes, **look.counts}.items() if name in self._sizes}
+        cautions = [*budget_cautions(budget, people_of(look.counts)), *self._cautions(source, engine)]
+        findings = [*look.findings, *(Finding("warning", "caution", text) for text in cautions)]
+        notes, resources = [], {}
+        if set(sizes) == set(self._sizes) and min(sizes.values()) > 0:
+            plan = self.plan(**sizes)
+            notes = [note for note in plan.notes if note not in cautions]
+            resources = {**plan.resources, **self._resources(releases, {**sizes, **look.counts})}
+        findings += [Finding("note", "plan", note) for note in notes]
+        nouns = {name: line.option for name, line in self._sizes.items() if line.option}
+        return Check(type(self).__name__, look.counts, tuple(findings), resources, nouns)
+
+    def _cautions(self, source: Any, engine: Any) -> Iterator[str]:
+        """What speaks against a fit, from public facts alone: names of columns, and memory."""
+        yield from cautions_of_names(source.columns or (), "row" if isinstance(source, Rows) else "record")
+        yield from memory_cautions(self._memory_bytes(source, threads_of(engine)))
+
     def _fit_data(self, *data: Any) -> Self:
         """The life of a fit; what `fit` does with its data."""
         budget, owner = self._check_parameters(), type(self).__name__
         with show_fit(owner, self.verbose, n_is_secret=budget.neighbors is Neighbors.ADD_REMOVE):
-            source = self._read(*data)
-            releases = self._plan(budget, source.sizes)
-            self._check_source(source, releases)
-            engine = LocalEngine() if self.engine is None else self.engine
-            check_memory(self._memory_bytes(source, threads_of(engine)), owner)
+            source, releases, engine = self._prepare(budget, *data)
+            warn_before_charge(budget, self._public_count(source))
+            for caution in self._cautions(source, engine):
+                warnings.warn(caution, DataWarning, stacklevel=3)
             total = self._named_total(engine, source)
             learned = self._execute(budget, releases, lambda noise: self._fit(source, releases, noise, total))
         self._keep({**learned, **self._schema_of(source)})

@@ -7,6 +7,14 @@ class HushrankError(Exception):
     """Base of all hushrank errors."""
 
 
+class BudgetWarning(UserWarning):
+    """Said before a charge: epsilon or delta are so large that the guarantee promises little."""
+
+
+class DataWarning(UserWarning):
+    """Said before a charge, from public facts alone: names of columns, or memory, speak against a fit."""
+
+
 class InvalidParameter(HushrankError, ValueError):
     """A parameter, shape or dtype is not what it must be; nothing was released.
 
@@ -32,7 +40,8 @@ class InvalidParameter(HushrankError, ValueError):
 
     def __init__(self, owner: str, name: str, requirement: str, got: Any) -> None:
         self.owner, self.name, self.requirement, self.got = owner, name, requirement, got
-        shown = repr(got) if len(repr(got)) <= 80 else f"{type(got).__name__} {repr(got)[:60]}..."
+        longest = 160 if isinstance(got, str) else 80  # a sentence is not cut before its end
+        shown = repr(got) if len(repr(got)) <= longest else f"{type(got).__name__} {repr(got)[:60]}..."
         super().__init__(f"{name} of {owner} must be {requirement}; got {shown}.")
 
     def __reduce__(self) -> tuple[Any, ...]:

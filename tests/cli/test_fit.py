@@ -151,7 +151,7 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
         assert len(ledger["rows"].history()) == 1 and not (folder / "model").exists()
 
 
-RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
+RUNNING = {"--check", "--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
 CHOOSING = {
     "INPUT": {"--columns", "--report"},
     "RATINGS": set(),

@@ -37,6 +37,7 @@ UPDATES = pa.table({"user": USERS, "delta": DELTAS, "column": COLUMNS, "row": RO
 FEW = "--shape 40 30 --rank 2 --epsilon 4 --delta 1e-6 --kind full --quiet"
 HEADER = b"row,column,delta\n"
 BY_HAND = {
+    "--check",
     "--out", "--report", "--no-factorize", "--again", "--checkpoint", "--checkpoint-every", "--resume", "--continues",
     "--key-file", "--ledger", "--dataset", "--seed", "--quiet", "--verbose", "--json",
 }  # fmt: skip

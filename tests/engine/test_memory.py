@@ -79,3 +79,15 @@ def test_a_fit_that_does_not_fit_is_refused_before_the_charge(monkeypatch, tmp_p
         monkeypatch.setattr(memory, "memory_limit", lambda: memory_bytes(model._work(300), 1))
         model.fit(np.zeros((5, 300)))
         assert len(account.history()) == 2
+
+
+def test_memory_that_others_hold_is_a_caution(monkeypatch, tmp_path):
+    assert list(memory.memory_cautions(1e9, free=2e9)) == []
+    [text] = memory.memory_cautions(4e9, free=2e9)
+    assert text.startswith("a fit needs about 4 GB of memory beside the data, and 2 GB are free now")
+    for content, expected in (("MemTotal: 9 kB\nMemAvailable:    3 kB\n", 3072.0), ("", math.inf), (None, math.inf)):
+        path = tmp_path / f"{content is None}{len(content or '')}"
+        if content is not None:
+            path.write_text(content)
+        monkeypatch.setattr(memory, "_AVAILABLE", path)
+        assert memory.free_memory() == expected

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from hushrank.archive.container import check_writable
+from hushrank.cli.checking import CHECK_OPTION, run_check
 from hushrank.cli.messages import about_file
 from hushrank.cli.options import (
     COLUMNS_OPTION,
@@ -124,7 +125,11 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
     command, of_parameters = PUBLIC[name].command, parameter_options(planner(name))
 
     def decorate(describe: Describe) -> click.Command:
-        def fit_and_show(as_json: bool, out: Path | None, report: Path | None = None, **arguments: Any) -> None:
+        def fit_and_show(
+            as_json: bool, out: Path | None, is_check: bool, report: Path | None = None, **arguments: Any
+        ) -> None:
+            if is_check:
+                return run_check(name, data, arguments, as_json)
             model = learn(name, data, as_json=as_json, out=out, report=report, **arguments)
             if as_json:
                 click.echo(json.dumps(to_json(model)))
@@ -140,10 +145,13 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
                 if not as_json:
                     console.print(f"report written to {escape(str(report))}", soft_wrap=True)
 
-        cost = f"What it will cost, before any data are read: hushrank plan {command} --help"
+        cost = (
+            f"What it will cost, before any data are read: hushrank plan {command} --help\n"
+            "What it would do to your data, before anything is charged: --check"
+        )
         source = click.argument("source", metavar=data.argument, type=click.Path())
         run = RUN_OPTIONS if page is None else options(REPORT_OPTION, RUN_OPTIONS)
-        decorated = options(source, of_parameters, data.options, run)(fit_and_show)
+        decorated = options(source, of_parameters, data.options, CHECK_OPTION, run)(fit_and_show)
         return click.command(command, help=f"{inspect.cleandoc(describe.__doc__ or '')}\n\n\b\n{cost}")(decorated)
 
     return decorate
@@ -181,11 +189,11 @@ def learn(
     estimator = find(name)
     parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
     model = estimator(**parameters, **terms)
-    with warnings.catch_warnings(record=True) as caught, about_file(source):
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(), about_file(source):
+        warnings.simplefilter("ignore" if quiet else "always", UserWarning)
+        # Shown as it comes: what is said before the charge must be seen before it.
+        warnings.showwarning = lambda message, *_others, **_more: click.echo(f"hushrank: {message}", err=True)
         model.fit(data.read(model, source, **others))
-    for warning in () if quiet else caught:
-        click.echo(f"hushrank: {warning.message}", err=True)
     if out is not None:
         model.save(out)
     return model

@@ -14,6 +14,7 @@ from hushrank.registry import COMMANDS, PUBLIC
 SUMMARIES = {
     "demo": "A private recommender from built-in ratings, and a report of it.",
     "plan": "Show event, noise scales and guarantee of a release, without data.",
+    "check": "Try a fit on your data, or look at a table; nothing is charged. Not private.",
     "inspect": "Look at a table before a fit. The numbers are not private.",
     **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
@@ -47,6 +48,7 @@ def cli() -> None:
     Start here:
       hushrank demo                   a first result, in about a minute
       hushrank plan complete --help   what it would cost on your ratings, without reading them
+      hushrank check table.csv        what your table is, and which command suits it; nothing is charged
       hushrank complete --help        a private recommender from your ratings
       hushrank personalize --help     what your users have in common, for predictions to each of them
       hushrank trace --help           a matrix behind answers that depend on pairs of two things

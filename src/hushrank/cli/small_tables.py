@@ -26,6 +26,7 @@ from hushrank.data.ratings.column_names import (
     name_columns,
     warn_of_users,
 )
+from hushrank.data.suggestions import did_you_mean
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
@@ -182,8 +183,8 @@ class NamedBounds(list[Any]):
             missing, unknown = sorted(set(columns) - set(self.names)), sorted(set(self.names) - set(columns))
             got = f"no limits of {missing[0]!r}" if missing else "limits of one column twice"
             if unknown:
-                of = f"{got}, but of" if missing else "limits of"
-                got = f"{of} {unknown[0]!r}, which is no column of the data"
+                of, guess = f"{got}, but of" if missing else "limits of", did_you_mean(unknown[0], columns)
+                got = f"{of} {unknown[0]!r}, which is no column of the data{guess}"
             raise InvalidParameter(owner, "column_bounds", "limits of every column of the data", got)
         pairs = dict(zip(self.names, self, strict=True))
         return [pairs[name] for name in columns]

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hushrank.archive.file_lock import sole_run
+from hushrank.cli.checking import CHECK_OPTION
 from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, show_notes
 from hushrank.cli.groups import HelpWhenBare
 from hushrank.cli.main import INTERRUPTED, fail
@@ -63,6 +64,7 @@ CHECKPOINT_OPTIONS = options(
     _file("--key-file", "Key of the checkpoint's seal. Default: your own, made when it is first needed."),
 )
 RUN_OPTIONS = options(
+    CHECK_OPTION,
     _file("--out", "Factorization to write."),
     _file("--report", "HTML page to write about it."),
     click.option("--no-factorize", is_flag=True, help="Only collect, for a later run; nothing is released."),
@@ -108,8 +110,13 @@ def command(context: click.Context, /, source: str | None, **values: Any) -> Non
 
     \b
     What it will cost, before any data are read: hushrank plan stream --help
+    What it would do to a file of updates, before anything is charged: --check
     """
     parameters = {name: values.pop(name) for name in TABLE if name in values}
+    if values.pop("is_check"):
+        from hushrank.cli.stream_check import check_stream
+
+        return check_stream(source, parameters, values)
     terms = Terms(source, **values)
     terms.check()
     level = show_notes(terms.quiet, terms.verbose)

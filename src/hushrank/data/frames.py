@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hushrank.data.numbers import check_matrix
 from hushrank.data.source import Block
+from hushrank.data.suggestions import did_you_mean
 from hushrank.exceptions import InvalidParameter
 
 FloatType = np.dtype[Any] | type[np.float64]
@@ -55,7 +56,9 @@ def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None
             raise InvalidParameter(owner, "columns", "a list of different column names", columns)
     missing = [name for name in chosen if name not in positions]
     if missing:
-        raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", f"{len(names)} other columns")
+        guess = did_you_mean(missing[0], names)
+        got = f"no column {missing[0]!r}{guess}" if guess else f"{len(names)} other columns"
+        raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", got)
     if not chosen:
         check_matrix(np.dtype(np.float64), (0, 0), owner)
     return [positions[name] for name in chosen]

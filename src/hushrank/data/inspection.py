@@ -124,7 +124,7 @@ def inspect(
     owner = "inspect"
     bound = _check_row_norm(row_norm, owner)
     rows = read_rows(data, owner=owner, columns=columns, allow_complex=True)
-    tally = _Tally(_check_center(center, rows.n_features, owner), bound)
+    tally = RowTally(_check_center(center, rows.n_features, owner), bound)
     for block in rows.blocks():
         tally.add(block)
     return Inspection(
@@ -140,7 +140,7 @@ def inspect(
     )
 
 
-class _Tally:
+class RowTally:
     """Running counts over blocks."""
 
     def __init__(self, center: FloatArray | None, row_norm: float | None) -> None:
@@ -154,7 +154,7 @@ class _Tally:
         """Count the rows of a block."""
         X = np.ascontiguousarray(block, dtype=np.complex128 if np.iscomplexobj(block) else np.float64)
         centered = X if self._center is None else X - self._center
-        norms = _norms(centered.view(np.float64))  # of a complex row: real and imaginary parts in turn
+        norms = row_norms(centered.view(np.float64))  # of a complex row: real and imaginary parts in turn
         norms = norms[~np.isnan(norms)]
         self.n_samples += len(X)
         self.not_finite += len(X) - len(norms)
@@ -173,7 +173,7 @@ class _Tally:
         return {name: min(_quantile(self._cells, share), self.largest) for name, share in QUANTILES.items()}
 
 
-def _norms(X: FloatArray) -> FloatArray:
+def row_norms(X: FloatArray) -> FloatArray:
     """Euclidean norms of rows, at most the largest float64; NaN where an entry is not finite."""
     largest = np.abs(X).max(axis=1)
     scale = np.where((largest > 0) & (largest < math.inf), largest, 1.0)

@@ -1,6 +1,7 @@
 """How much memory there is, and a refusal before anything is charged where a release would not fit into it."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from hushrank.engine.local import LocalEngine, available_cores
 from hushrank.exceptions import InvalidParameter
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_AVAILABLE = Path("/proc/meminfo")
 
 
 def memory_limit() -> float:
@@ -34,6 +36,23 @@ def check_memory(needed: float, owner: str, limit: float | None = None) -> None:
     if needed > there:
         requirement = f"of fewer columns: a fit would need about {needed / 1e9:.3g} GB of memory"
         raise InvalidParameter(owner, "X", requirement, f"{there / 1e9:.3g} GB on this machine")
+
+
+def memory_cautions(needed: float, free: float | None = None) -> Iterator[str]:
+    """A sentence about a release that the machine could hold, were it not for what else runs on it."""
+    there = free_memory() if free is None else free
+    if needed > there:
+        held = f"and {there / 1e9:.3g} GB are free now: the process may be stopped after its charge"
+        yield f"a fit needs about {needed / 1e9:.3g} GB of memory beside the data, {held}"
+
+
+def free_memory() -> float:
+    """Bytes that a process can have now without harm to others; infinite where nothing tells."""
+    try:
+        lines = _AVAILABLE.read_text().splitlines()
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return float("inf")
 
 
 def threads_of(engine: Any) -> int:

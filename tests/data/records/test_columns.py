@@ -82,7 +82,8 @@ REFUSED = {
     "no such answer": (
         NAMES,
         ("weight", None, None),
-        "y of A must be a vector, or the name of a column of X ('target' if it is None); got \"no column 'weight'\".",
+        "y of A must be a vector, or the name of a column of X ('target' if it is None); got "
+        "\"no column 'weight'; did you mean 'height'?\".",
     ),
     "no such user": (
         NAMES,
@@ -102,7 +103,7 @@ REFUSED = {
     "no such feature": (
         NAMES,
         (None, None, ["weight"]),
-        "X of A must be a table with the column 'weight'; got '5 other columns'.",
+        "X of A must be a table with the column 'weight'; got \"no column 'weight'; did you mean 'height'?\".",
     ),
     "no features": (
         ["user", "target"],

@@ -145,6 +145,9 @@ class Tally:
     n_clipped: int = 0
     n_repeated: int = 0
 
+    def see(self, items: NDArray[np.int64], ratings: NDArray[np.float64]) -> None:
+        """Nothing more: a check of the data looks at values, a fit does not."""
+
     def __str__(self) -> str:
         return (
             f"Not private: {self.n_read:,} ratings read; {self.n_not_finite:,} not finite, {self.n_unknown:,} of "
@@ -185,6 +188,7 @@ def scale_ratings(
     low, high = (-1.0, 1.0) if rating_range is None else rating_range
     records, counts = np.empty(len(users), RATING), np.zeros(4, np.int64)
     n_records = _scale(users, items, ratings, low, high, rating_range is None, records, counts)
+    tally.see(items, ratings)
     tally.n_read += len(users)
     tally.n_without_user += int(counts[0])
     tally.n_unknown += int(counts[1])

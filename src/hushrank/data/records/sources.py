@@ -63,6 +63,7 @@ class UserRecords(Source):
         self._record_bytes = origin.record_bytes
         self._origin: Origin | None = origin
         self._grouped: GroupedRecords | None = None
+        self.n_left_out = 0  # records without a user, known when they were read
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -91,8 +92,9 @@ class UserRecords(Source):
             assert self._origin is not None
             self._grouped, n_read = _group(self._origin)
             self._origin, self.n_samples = None, len(self._grouped.indptr) - 1
+            self.n_left_out = n_read - int(self._grouped.indptr[-1])
             message = "Not private: %s records read; %s without a user were left out."
-            log.info(message, f"{n_read:,}", f"{n_read - int(self._grouped.indptr[-1]):,}")
+            log.info(message, f"{n_read:,}", f"{self.n_left_out:,}")
         return self._grouped
 
 

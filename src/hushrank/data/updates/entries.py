@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushrank.data.frames import COLLECTED, choose_columns, is_lazy, to_block
 from hushrank.data.id_arrays import convert_integers, to_ids
 from hushrank.data.records.user_ids import read_user_ids
+from hushrank.data.suggestions import did_you_mean
 from hushrank.data.updates.source import UpdateChunk
 from hushrank.data.vectors import as_column, read_vector, to_array, to_float64
 from hushrank.exceptions import InvalidParameter
@@ -207,7 +208,9 @@ def name_columns(names: Sequence[Hashable], needs_users: bool, owner: str) -> li
     missing = [name for name in chosen if name not in names]
     if missing:
         requirement = f"a table with the columns {', '.join(chosen)}"
-        raise InvalidParameter(owner, "updates", requirement, f"one without {', '.join(missing)}")
+        raise InvalidParameter(
+            owner, "updates", requirement, f"one without {', '.join(missing)}{did_you_mean(missing[0], names)}"
+        )
     choose_columns(names, chosen, owner)  # refuses repeated ones
     return chosen
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
+from hushrank.data.findings import Look
 from hushrank.data.id_arrays import to_array
+from hushrank.data.ratings.checking import look_at_ratings
 from hushrank.data.ratings.feature_texts import MOST_COLUMNS
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
@@ -243,6 +245,9 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         limits = None if self._is_implicit else check_rating_range(self.rating_range, owner)
         if isinstance(source, Ratings) and source.rating_range != limits:
             raise InvalidParameter(owner, "rating_range", f"{source.rating_range}, as that of the ratings", limits)
+
+    def _look(self, source: Any, releases: SharedBudget) -> Look:
+        return look_at_ratings(source, None if self.n_users is None else int(self.n_users))
 
     def _noise_probe(self, releases: SharedBudget, sizes: Sizes) -> NoiseProbe | None:
         if self.new_items is not None:  # whose counts show nothing

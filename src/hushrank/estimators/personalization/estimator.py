@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
+from hushrank.data.findings import Check, Look
 from hushrank.data.frames import is_table
+from hushrank.data.records.checking import Scales, look_at_user_records
 from hushrank.data.records.histories import Histories, read_histories
 from hushrank.data.records.reading import UserRecords, read_records
 from hushrank.data.rows.reading import read_rows
@@ -161,6 +163,10 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         """
         return self._fit_data(X, y, users)
 
+    def check(self, X: Any, y: Any = None, users: Any = None) -> Check:
+        """Try `fit` on these records without spending anything, see `PrivateEstimator.check`. NOT PRIVATE."""
+        return self._check_data(X, y, users)
+
     def personalize(self, X: Any, y: Any = None, users: Any = None) -> Head | Heads:
         """Coefficients of one user, or of many, from the released model and their own records; costs no budget.
 
@@ -224,6 +230,10 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         if "n_features" not in records.sizes:
             raise InvalidParameter(owner, "X", "a vector of features for each record", "a matrix for each")
         return records
+
+    def _look(self, source: UserRecords, releases: Any) -> Look:
+        scales = Scales(float(self.x_scale), float(self.y_scale))
+        return look_at_user_records(source, scales, self.n_users, is_logistic=self._is_logistic)
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
         U, S = learned["embedding_"], learned["head_covariance_"]

@@ -15,7 +15,9 @@ import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute, number_kind
 from hushrank.base import Sizes
+from hushrank.data.findings import Look
 from hushrank.data.rows.arrays import Rows
+from hushrank.data.rows.checking import RowTerms, look_at_rows
 from hushrank.estimator import PrivateEstimator, Total
 from hushrank.estimators.second_moment.learning import Task, learn_moment
 from hushrank.estimators.second_moment.orbit_draw import release_orbit
@@ -87,6 +89,18 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             is_inside = columns.dtype == np.int64 and columns.min() >= 0 and columns.max() < learned[COLUMNS]
             if not is_inside or (np.diff(columns) <= 0).any():
                 raise ValueError("selected_columns_ are no columns of the data in their order")
+
+    def _look(self, source: Rows, releases: MomentPlan) -> Look:
+        d, limits = source.n_features, None
+        if self.column_bounds is not None:
+            limits = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", type(self).__name__), (d, 2))
+        # No row within limits is longer than its bound, but for rounding.
+        bound = (
+            np.inf if self.row_norm is None else self._frame_bound(d) if self._has_private_radius else self._bound(d)
+        )
+        n_max = self.n_max if releases.neighbors is Neighbors.REPLACE else None
+        is_scaled = self.standardize is not None
+        return look_at_rows(source, RowTerms(bound, self._check_center(d), limits, is_scaled, n_max))
 
     def _memory_bytes(self, source: Rows, threads: int) -> float:
         return memory_bytes(self._work(source.n_features), threads)

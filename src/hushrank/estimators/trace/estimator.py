@@ -22,6 +22,7 @@ from hushrank.estimator import PrivateEstimator, RegressorMixin
 from hushrank.estimators.trace.covariance_forms import read_covariance
 from hushrank.estimators.trace.designs import DESIGNS
 from hushrank.estimators.trace.learning import Task, learn
+from hushrank.estimators.trace.measurement_check import MeasurementCheck
 from hushrank.estimators.trace.plan import TracePlanner
 from hushrank.estimators.trace.probe import trace_probe
 from hushrank.estimators.trace.record_sums import count_records
@@ -39,7 +40,7 @@ _TINY = float(np.finfo(float).tiny)
 _NOTHING = 1e-24  # of a squared norm, the largest entry being 1
 
 
-class PrivateTraceRegression(RegressorMixin, TracePlanner, PrivateEstimator):
+class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, PrivateEstimator):
     """A matrix M of low rank from private records (X, y) with y = <X, M> + intercept + noise.
 
     X is a matrix of numbers ("dense"), a product x z^T of two vectors ("rank_one": y is then bilinear, x^T M z), or one

@@ -165,8 +165,6 @@ class TracePlanner(PrivateRelease):
             )
         elif ratio > START_DEGRADED:
             yield f"few records for this budget: the noise of the start is {ratio:.2g} times the signal; expect a loss"
-        if self.delta * sizes["n_samples"] > 1.0:
-            yield f"delta is above 1 / number of records, 1 / {sizes['n_samples']}: it allows to publish a whole record"
         if self.privacy == "label":
             yield "answers alone are hidden: who is in the data, and what was measured, is taken for public"
 

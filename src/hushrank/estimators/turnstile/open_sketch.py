@@ -19,6 +19,7 @@ from hushrank.estimators.turnstile.plan import TurnstilePlanner
 from hushrank.estimators.turnstile.sketch_plan import SketchPlan
 from hushrank.exceptions import InvalidParameter, StateMisuse
 from hushrank.privacy import accountant
+from hushrank.privacy.cautions import warn_before_charge
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.mechanisms.sketch import SketchLattice, blur_sketch, release_sketch
 from hushrank.privacy.noise.source import NoiseSource
@@ -75,6 +76,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
             arrays, lattice = held.intake.state.arrays, held.plan.lattice
             noise = NoiseSource(None if self.random_state is None else _start_seed(self.random_state))
             budget, planned = self._check_parameters(), (lattice.event,)
+            warn_before_charge(budget)
             self._charge_and_run(budget, planned, lambda noise: blur_sketch(arrays, lattice, noise), noise)
             held.n_starts, held.is_charged = 1, self.ledger is not None
         self._held = held
@@ -88,6 +90,7 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
             requirement = "an account, because releases of this sketch were charged to one; a checkpoint holds none"
             raise InvalidParameter("TurnstileSketch", "ledger", requirement, None)
         budget, planned = self._check_parameters(), (held.plan.lattice.event,)
+        warn_before_charge(budget)
         learned, noise = self._charge_and_run(budget, planned, lambda noise: self._learn(held, noise))
         given = accountant.guarantee(held.total(), budget, numerics="exact", reproducible=noise.reproducible)
         return learned, given

@@ -13,6 +13,7 @@ import numpy as np
 
 from hushrank.archive.seal_keys import load_key
 from hushrank.archive.sealed import read_sealed, write_sealed
+from hushrank.data.findings import Check
 from hushrank.data.records.user_ids import read_user_ids
 from hushrank.data.updates.reading import read_updates
 from hushrank.data.updates.source import UpdateChunk
@@ -22,6 +23,7 @@ from hushrank.estimators.turnstile.factorization import Factorization
 from hushrank.estimators.turnstile.held import add_sketch
 from hushrank.estimators.turnstile.layout import L1_UNITS
 from hushrank.estimators.turnstile.open_sketch import OpenSketch
+from hushrank.estimators.turnstile.update_check import check_updates
 from hushrank.exceptions import InvalidParameter
 
 _OWNER = "TurnstileSketch"
@@ -129,6 +131,10 @@ class TurnstileSketch(OpenSketch):
             source = read_updates(rows, cols, deltas, users, shape=self._shape, owner=_OWNER, needs_users=needs_users)
             held.intake.add_all(source)
         return self
+
+    def check(self, rows: Any, cols: Any = None, deltas: Any = None, *, users: Any = None) -> Check:
+        """What `update` would do to these updates, for the data holder: nothing is added or charged. NOT PRIVATE."""
+        return check_updates(self, rows, cols, deltas, users)
 
     def update_chunk(self, chunk: UpdateChunk) -> Self:
         """Add one chunk of updates as readers of `hushrank.data.updates` give them: all of it or, if refused, none."""

@@ -1,0 +1,77 @@
+"""`hushrank check`: one planned fit tried on data, or a look at a table; nothing is charged or written."""
+
+import importlib
+import json
+from pathlib import Path
+
+import click
+
+from hushrank.cli.lazy import LazyGroup
+from hushrank.cli.options import JSON_OPTION
+from hushrank.registry import COMMANDS, PUBLIC
+
+SUMMARIES = {command: PUBLIC[name].summary for command, name in COMMANDS.items()}
+
+_ABOUT = (
+    "All data are read, nothing is charged or written, and no noise is drawn. Told is what the fit would leave out, "
+    "shorten or clip, and why. NOT PRIVATE: for the data holder only. Exit code 2 if there is a problem."
+)
+
+
+def check_command(command: str) -> click.Command:
+    """A command with the options of a fit, which only tries it."""
+    fitted: click.Command = importlib.import_module(f"hushrank.cli.{command}").command
+    run = fitted.callback
+    assert run is not None
+    params = [param for param in fitted.params if param.name != "is_check"]
+    help_text = f"{SUMMARIES[command]} Here it is only tried.\n\n{_ABOUT}"
+    return click.Command(command, params=params, callback=lambda **values: run(**values, is_check=True), help=help_text)
+
+
+class CheckGroup(LazyGroup):
+    """Commands of fits; what is none of them is the path of a table to look at."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A file in the place of a command is looked at."""
+        if args[0] in self.summaries or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        if not Path(args[0]).exists():
+            ctx.fail(f"{args[0]!r} is neither an existing file nor one of {', '.join(self.summaries)}.")
+        return "table", table, args
+
+
+@click.group(cls=CheckGroup, summaries=SUMMARIES, load=check_command)
+def command() -> None:
+    """Try a fit on your data, or look at a table; nothing is charged. Not private.
+
+    \b
+    Examples:
+      hushrank check table.csv                               what kind of table it is, and what to run next
+      hushrank check pca table.csv --components 5 --row-norm 10 --epsilon 1
+      hushrank check complete ratings.csv --items 3706 --rating-range 1 5 --rank 8 --epsilon 1 --delta 1e-6
+
+    The second line is the same as hushrank pca table.csv ... --check. All of the data are read, and what the fit would
+    leave out, shorten or clip is told to the data holder, who must not publish it.
+    """
+
+
+@click.command("table")
+@click.argument("source", metavar="INPUT")
+@JSON_OPTION
+def table(source: str, as_json: bool) -> None:
+    """Look at the header and the first values of a table. NOT PRIVATE."""
+    from hushrank.data.findings import NOT_PRIVATE  # --help needs none of it
+    from hushrank.data.kinds import tell_kind
+
+    found = tell_kind(source)
+    if as_json:
+        findings = [finding.to_dict() for finding in found.findings]
+        told = {"not_private": NOT_PRIVATE, "kind": found.kind, "columns": found.names, "next": found.command}
+        click.echo(json.dumps({**told, "findings": findings}))
+        return
+    click.echo(f"{source}: {NOT_PRIVATE}")
+    for finding in found.findings:
+        click.echo(f"{finding.level}: {finding.text}" if finding.level != "note" else f"it looks like {finding.text}")
+    click.echo(f"next: {found.command}")

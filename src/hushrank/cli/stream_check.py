@@ -1,0 +1,23 @@
+"""`hushrank stream --check`: what a sketch would do to a file of updates. Nothing is added, charged or written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from hushrank.cli.checking import open_account, print_check
+from hushrank.registry import find
+
+
+def check_stream(source: str | None, parameters: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Check updates of a file against parameters of a new sketch; a stream has no second reading."""
+    if source in (None, "-"):
+        raise click.UsageError("--check reads all of a file, which standard input is not: give INPUT.")
+    if values["resume"]:
+        raise click.UsageError("--check is for a new sketch: leave --resume out, and give its parameters.")
+    kind = find("TurnstileSketch")
+    for name, line in kind.parameter_table().items():
+        if line.default is ... and parameters.get(name) is None:
+            raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
+    sketch = kind(**parameters, random_state=values["seed"], ledger=open_account(values))
+    print_check(sketch.check(source), values["as_json"])
