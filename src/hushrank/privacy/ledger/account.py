@@ -33,6 +33,7 @@ class Account:
 
     def __init__(self, ledger: "Ledger", name: str, terms: Terms, seen: Entry | None = None) -> None:
         self._ledger, self._name, self._terms, self._note = ledger, name, terms, ""
+        self._charged: Cost | None = None
         self._history = History(name, terms, ledger._store.shown, seen)
 
     def with_note(self, note: str) -> "Account":
@@ -171,13 +172,19 @@ class Account:
         newest = self.last()
         return None if newest.event is None else words.more_like(self._terms, newest.total, newest.event)
 
-    def say_spent(self, entry: Entry) -> str:
-        """What a charge cost, in words, and what is left now."""
-        cost = words.say_spent(self._name, self._terms, entry)
+    @property
+    def has_charged(self) -> bool:
+        """Whether anything was charged through this object."""
+        return self._charged is not None
+
+    def say_spent(self, entry: Entry | None = None) -> str:
+        """What a charge cost, or all that were made through this object, in words, and what is left now."""
+        cost = (self._charged or Cost()) if entry is None else entry.paid
+        said = f"{words.say_cost(self._terms, cost)} of {self._name!r}"
         try:
-            return f"{cost}; left: {self.left_in_words()}"
+            return f"{said}; left: {self.left_in_words()}"
         except LedgerError:  # out of reach by now, and what was spent is known
-            return cost
+            return said
 
     def last(self) -> Entry:
         """The newest entry; its number counts the charges, its hash is the head of the chain.
@@ -225,6 +232,7 @@ class Account:
         work = partial(self._history.append, seen=seen, event=event, key=key, note=note)
         entry = self._ledger._store.write(work)
         self._history.remember(entry)
+        self._charged = entry.paid + (self._charged or Cost())
         return entry
 
     def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:

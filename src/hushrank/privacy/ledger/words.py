@@ -80,11 +80,6 @@ def say_refusal(dataset: str, terms: Terms, last: "Entry", cost: Cost) -> str:
     return said if terms.budget.is_pure else f"{said} (mu^2: asked {_show(cost.main)}, left {_left_of(terms, last)})"
 
 
-def say_spent(dataset: str, terms: Terms, entry: "Entry") -> str:
-    """What a charge cost, and whom."""
-    return f"{say_cost(terms, entry.paid)} of {dataset!r}"
-
-
 def is_pure(event: Event) -> bool:
     """Whether all of an event is pure, and something of it is."""
     return bool(summed_epsilon(leaves(event)))
