@@ -154,11 +154,24 @@ def test_an_adaptive_fit_with_a_plan_that_no_filter_can_keep_is_refused_before_t
     assert len(recorder.calls) == 2
 
 
+def test_what_ends_a_fit_after_the_charge_says_what_was_spent(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.create("data", epsilon=2.5, neighbors="replace", unit="row")
+        monkeypatch.setattr(PrivatePCA, "_fit", lambda *_: {})
+        with pytest.raises(PlanBroken, match=r"learns .* and returned .*nothing was kept") as broken:
+            pca(ledger=account).fit(X)
+        left = "at most epsilon = 1.5 for one more release, one more fit like the last"
+        assert broken.value.__notes__ == [f"budget was spent: epsilon = 1 of 'data'; left: {left}"]
+        with pytest.raises(PlanBroken) as broken:
+            pca().fit(X)
+        assert not hasattr(broken.value, "__notes__")
+
+
 def test_an_overdrawn_account_says_what_is_left(tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("data", epsilon=1.5, neighbors="replace", unit="row")
         model = pca(ledger=ledger["data"]).fit(X)
-        with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 1, left 0\.5"):
+        with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 1, left at most epsilon = 0\.5 for one"):
             model.fit(X)
 
 

@@ -111,6 +111,7 @@ def test_a_notebook_shows_the_guarantee_open_and_in_words():
     assert escape(in_words(model.privacy_)) in shown["text/html"] and "made with a seed" in shown["text/html"]
     assert escape(str(model.privacy_)) in shown["text/html"] and shown["text/plain"] == repr(model)
 
+
 # What is said and tried before a charge.
 
 RATED = np.where(np.arange(200).reshape(40, 5) % 3 > 0, 3.0, np.nan)

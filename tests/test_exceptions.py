@@ -32,6 +32,7 @@ def test_budget_exceeded_separates_asked_and_left():
     error = BudgetExceeded(2.0, 0.5, "mu^2")
     assert (error.asked, error.left) == (2.0, 0.5)
     assert str(error) == "budget exceeded: asked for mu^2 = 2, left 0.5."
+    assert str(BudgetExceeded(2.0, 0.5, "mu^2", "too much")) == "budget exceeded: too much."
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,7 @@ def test_budget_exceeded_separates_asked_and_left():
     [
         InvalidParameter("a", "b", "c", 1),
         BudgetExceeded(1.0, 2.0, "epsilon"),
+        BudgetExceeded(1.0, 2.0, "epsilon", "asked for more"),
         CheckpointError("w"),
         KeystreamMisuse("x"),
         StateMisuse("z"),

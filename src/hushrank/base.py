@@ -7,12 +7,11 @@ Floors     estimators that fit data stand on `hushrank.estimator`; objects that 
            stand here. This module imports neither scikit-learn nor numba: `hushrank plan` needs no more than it.
 """
 
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.archive.container import read_archive, write_archive
@@ -20,6 +19,7 @@ from hushrank.archive.models import NEVER_SAVED, describe_model, restore_model
 from hushrank.exceptions import InvalidParameter, NotFitted, PlanBroken
 from hushrank.parameters import Param, check_integer, check_parameters
 from hushrank.privacy.cautions import budget_cautions, people_of
+from hushrank.privacy.charging import Account, charged
 from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
@@ -33,16 +33,6 @@ __all__ = ["NEVER_SAVED", "Account", "Attribute", "Param", "PrivateRelease", "Re
 Result = TypeVar("Result")
 Sizes = Mapping[str, int]
 Work = Callable[[NoiseSource], Mapping[str, Any]]
-
-
-@runtime_checkable
-class Account(Protocol):
-    """What a release needs of a ledger; `hushrank.Ledger(path)["name"]` is one."""
-
-    def charge(
-        self, event: Event, key: str | None = None, neighbors: Any = None, unit: Any = None, note: str = ""
-    ) -> Any:
-        """Commit the cost of `event` durably, or raise."""
 
 
 class Releases(Protocol):
@@ -245,9 +235,15 @@ class PrivateRelease(ABC):
         """
         owner, expected = type(self).__name__, set(self._learns)
         planned = tuple(step.event for step in releases.steps())
-        learned, noise = self._charge_and_run(budget, planned, work)
-        if set(learned) != expected:  # names only: a value may depend on one person, and values never raise
-            raise PlanBroken(f"{owner} learns {tuple(self._learns)} and returned {tuple(learned)}; nothing was kept.")
+
+        def learn(noise: NoiseSource) -> Mapping[str, Any]:
+            learned = work(noise)
+            if set(learned) != expected:  # names only: a value may depend on one person, and values never raise
+                names = f"learns {tuple(self._learns)} and returned {tuple(learned)}"
+                raise PlanBroken(f"{owner} {names}; nothing was kept.")
+            return learned
+
+        learned, noise = self._charge_and_run(budget, planned, learn)
         return {**learned, "privacy_": noise.guarantee(budget, together(planned))}
 
     def _charge_and_run(
@@ -257,19 +253,18 @@ class PrivateRelease(ABC):
         work: Callable[[NoiseSource], Result],
         noise: NoiseSource | None = None,
     ) -> tuple[Result, NoiseSource]:
-        """Charge the planned events, then let `work` draw noise: its result and its noise, if it did as planned."""
+        """Charge the planned events, then let `work` draw noise: its result and its noise, if it did as planned.
+
+        An error after the charge carries a note of what was spent.
+        """
         noise = NoiseSource(self.random_state) if noise is None else noise
         if self._is_adaptive:
             noise.check_cap(planned)
-        if self.ledger is not None:
-            # The key makes a charge that is retried over a bad connection count once; every release has its own.
-            note = f"{type(self).__name__}, provided that {budget.premise}" if budget.premise else type(self).__name__
-            terms = {"neighbors": budget.neighbors, "unit": self._unit, "note": note}
-            self.ledger.charge(together(planned), key=uuid.uuid4().hex, **terms)
-        result = work(noise)
-        if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
-            done = f"planned {planned} and executed {noise.executed}"
-            raise PlanBroken(f"{type(self).__name__} {done}; nothing was kept.")
+        with charged(self.ledger, together(planned), budget, self._unit, type(self).__name__):
+            result = work(noise)
+            if not (noise.is_within(planned) if self._is_adaptive else noise.executed == planned):
+                done = f"planned {planned} and executed {noise.executed}"
+                raise PlanBroken(f"{type(self).__name__} {done}; nothing was kept.")
         return result, noise
 
     def _learned(self) -> dict[str, Any]:

@@ -51,15 +51,17 @@ class InvalidParameter(HushrankError, ValueError):
 class BudgetExceeded(HushrankError):
     """A share was asked for that the budget no longer holds; nothing was handed out.
 
-    `asked` and `left` count in `currency`: "mu^2" for Gaussian shares, "epsilon" for pure ones.
+    `asked` and `left` count in `currency`: "mu^2" for Gaussian shares, "epsilon" for pure ones. `words` say the same to
+    people, where the budget is that of an account.
     """
 
-    def __init__(self, asked: float, left: float, currency: str) -> None:
-        self.asked, self.left, self.currency = asked, left, currency
-        super().__init__(f"budget exceeded: asked for {currency} = {asked:.6g}, left {left:.6g}.")
+    def __init__(self, asked: float, left: float, currency: str, words: str = "") -> None:
+        self.asked, self.left, self.currency, self.words = asked, left, currency, words
+        said = words or f"asked for {currency} = {asked:.6g}, left {left:.6g}"
+        super().__init__(f"budget exceeded: {said}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.asked, self.left, self.currency)
+        return type(self), (self.asked, self.left, self.currency, self.words)
 
 
 class StateMisuse(HushrankError, RuntimeError):

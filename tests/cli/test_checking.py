@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from hushrank.cli.main import load
 from hushrank.exceptions import InvalidParameter, LedgerError
+from hushrank.privacy.ledger import Account as LedgerAccount
 from hushrank.privacy.ledger import Ledger
 
 RNG = np.random.default_rng(0)
@@ -84,19 +85,15 @@ def test_refusals_are_those_of_the_fit(folder):
 
 
 def test_a_warning_is_shown_before_the_charge(folder, monkeypatch, capsys):
-    order = []
-    monkeypatch.setattr(Ledger, "__getitem__", lambda self, name: Account(order, capsys))
-    with Ledger("budget.db"):
-        line = "rows.csv --components 2 --row-norm 20 --epsilon 30 --json --ledger budget.db --dataset rows --threads 1"
-        load("pca").main(line.split(), standalone_mode=False)
+    order, charge = [], LedgerAccount.charge
+
+    def note_and_charge(self, *arguments, **terms):
+        order.append(capsys.readouterr().err)
+        return charge(self, *arguments, **terms)
+
+    monkeypatch.setattr(LedgerAccount, "charge", note_and_charge)
+    with Ledger("budget.db") as ledger:
+        ledger.create("rows", epsilon=40)
+    line = "rows.csv --components 2 --row-norm 20 --epsilon 30 --json --ledger budget.db --dataset rows --threads 1"
+    load("pca").main(line.split(), standalone_mode=False)
     assert len(order) == 1 and "hushrank: epsilon = 30 promises next to nothing" in order[0]
-
-
-class Account:
-    """Notes what stderr had at the time of the charge."""
-
-    def __init__(self, order, capsys):
-        self._order, self._capsys = order, capsys
-
-    def charge(self, *arguments, **terms):
-        self._order.append(self._capsys.readouterr().err)

@@ -81,7 +81,7 @@ def test_options_reach_the_estimator(folder):
     assert (model.method, model.offsets, model.neighbors, model.n_max) == ("als", False, "add_remove", 500)
     assert model.item_features_.shape[1] == 0
     line = f"ratings.csv --items {N_ITEMS} --rank 2 --epsilon 8 --delta 1e-6 --quiet --feedback implicit --users 450"
-    result = run(f"{line} --unobserved-weight 0.5 --out model")
+    result = run(f"{line} --unobserved-weight 0.5 --out model --force")
     assert result.exit_code == 0, result.exception
     model = hushrank.load("model")
     assert (model.feedback, model.unobserved_weight, model.n_users) == ("implicit", 0.5, 450)
@@ -104,7 +104,7 @@ def test_the_ledger_is_charged_and_refuses(folder):
         line = f"ratings.csv --items {N_ITEMS} {BASIC} --out model --ledger budget.db --dataset ratings"
         assert run(line).exit_code == 0
         before = (folder / "model").read_bytes()
-        assert isinstance(run(line).exception, BudgetExceeded)
+        assert isinstance(run(f"{line} --force").exception, BudgetExceeded)
         assert (folder / "model").read_bytes() == before and len(ledger["ratings"].history()) == 2
 
 
@@ -215,7 +215,7 @@ def test_facts_that_tell_nothing_are_said_to(films):
     result = run(f"noise.csv --items {N_FILMS} --item-features facts.csv {TASTES} --out model")
     said = " ".join(result.output.split())
     assert "in 6 columns: found not to tell about users, who have no slopes" in said
-    plain = run(f"noise.csv --items {N_FILMS} {TASTES} --out model")
+    plain = run(f"noise.csv --items {N_FILMS} {TASTES} --out model --force")
     assert plain.exit_code == 0 and "public item features" not in plain.output
 
 

@@ -52,6 +52,17 @@ def test_recommendations_are_those_of_the_model(small):
     assert [fit.guarantee.delta for fit in results.fits] == [demo.DELTA] * 2
 
 
+def test_only_a_page_of_an_earlier_demo_is_replaced(monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "measure", lambda tell: (_ for _ in ()).throw(KeyError("it went on")))
+    monkeypatch.chdir(tmp_path)
+    for name in ("hushrank-demo.html", "mine.html"):
+        (tmp_path / name).write_text("old")
+    result = CliRunner().invoke(demo.command, ["--out", "mine.html"])
+    assert result.exit_code == 2 and "--out mine.html exists already. --force replaces it." in result.output
+    for line in ([], ["--out", "mine.html", "--force"]):
+        assert "it went on" in str(CliRunner().invoke(demo.command, line).exception)
+
+
 def test_a_report_that_cannot_be_written_is_refused_first(monkeypatch, tmp_path):
     def never(*_):
         raise AssertionError("measured before the check")

@@ -94,8 +94,131 @@ def test_the_ledger_is_charged(folder):
         assert run(line).exit_code == 0
         assert ledger["rows"].left().epsilon == 0.5
         before = (folder / "model").read_bytes()
-        assert isinstance(run(line).exception, BudgetExceeded)
+        assert isinstance(run(f"{line} --force").exception, BudgetExceeded)
         assert (folder / "model").read_bytes() == before
+
+
+def test_nothing_is_overwritten_unless_asked_for(folder):
+    with Ledger("budget.db") as ledger:
+        ledger.create("rows", epsilon=1.5, neighbors="replace", unit="row")
+        line = f"rows.csv {BASIC} --quiet --ledger budget.db --dataset rows"
+        for place in ("--out old", "--out new --report old"):
+            (folder / "old").write_text("old")
+            result = run(f"{line} {place}")
+            assert result.exit_code == 2 and "old exists already. --force replaces it." in result.output
+            assert (folder / "old").read_text() == "old" and ledger["rows"].last().number == 0
+        assert run(f"{line} --out old --force").exit_code == 0 and hushrank.load("old").privacy_.epsilon == 1.0
+
+
+@pytest.fixture
+def gdp(folder):
+    with Ledger("budget.db") as ledger:
+        yield ledger.create("rows", epsilon=3.0, delta=1e-6, neighbors="replace", unit="row")
+
+
+CHARGED = f"rows.csv {BASIC} --json --ledger budget.db --dataset rows"
+
+
+def main(line, capsys):
+    """Exit by an exception, and what was printed on stdout and stderr."""
+    capsys.readouterr()
+    try:
+        pca.command.main(line.split() if isinstance(line, str) else line, standalone_mode=False)
+        error = None
+    except Exception as raised:
+        error = raised
+    return error, *capsys.readouterr()
+
+
+def test_the_delta_of_the_account_is_the_default(gdp, capsys):
+    error, out, err = main(CHARGED, capsys)
+    assert error is None and json.loads(out)["privacy_"]["delta"] == 1e-6
+    said = "hushrank: budget spent: epsilon = 1 at delta = 1e-6 of 'rows'; left: at most epsilon = 2.77 at delta = 1e-6"
+    assert err == f"{said} for one more release, six more fits like the last\n"
+    for given in (1e-7, 1e-5):
+        assert json.loads(main(f"{CHARGED} --delta {given} --quiet", capsys)[1])["privacy_"]["delta"] == given
+    assert json.loads(run(f"rows.csv {BASIC} --json").stdout)["privacy_"]["delta"] == 0.0  # without a ledger
+
+
+def test_a_dear_release_is_told_before_the_charge(gdp, capsys, monkeypatch):
+    error, _, err = main(f"{CHARGED} --delta 0", capsys)
+    assert isinstance(error, BudgetExceeded) and err.startswith(
+        "hushrank: a pure release of epsilon = 1 costs data set"
+    )
+    assert err.count("\n") == 1 and gdp.last().number == 0
+    error, _, err = main(f"{CHARGED.replace('epsilon 1', 'epsilon 0.2')} --delta 0", capsys)
+    first, second = err.splitlines()
+    assert error is None and "Cheaper: delta = 1e-6, not 0" in first and second.startswith("hushrank: budget spent: ")
+    assert main(f"{CHARGED.replace('epsilon 1', 'epsilon 0.1')} --delta 0 --quiet", capsys)[2] == ""
+
+
+def test_a_note_is_kept_with_the_charge(gdp, capsys):
+    assert main([*CHARGED.split(), "--quiet", "--note", "annual report"], capsys)[0] is None
+    assert gdp.last().note == "PrivatePCA; annual report"
+    error, _, _ = main([*CHARGED.split(), "--note", "a\nb"], capsys)
+    assert isinstance(error, InvalidParameter) and gdp.last().number == 1
+    error, _, _ = main(["rows.csv", *BASIC.split(), "--json", "--note", "lost"], capsys)
+    assert "--note is kept in a ledger" in str(error)
+
+
+def test_an_error_after_the_charge_says_what_was_spent(gdp, capsys, monkeypatch):
+    for error in (KeyboardInterrupt(), MemoryError()):
+        monkeypatch.setattr(PrivatePCA, "_fit", lambda self, *_, error=error: (_ for _ in ()).throw(error))
+        raised, out, _ = main(CHARGED, capsys)
+        (note,) = (raised.__cause__ or raised).__notes__
+        assert note.startswith("budget was spent: epsilon = 1 at delta = 1e-6 of 'rows'; left: at most ") and out == ""
+    assert gdp.last().number == 2
+
+
+def test_a_model_that_cannot_be_written_is_written_elsewhere(gdp, folder, capsys, monkeypatch):
+    (folder / "results").mkdir()
+    real = PrivatePCA._fit
+
+    def fit(self, *arguments):
+        (folder / "results").rmdir()  # gone during the fit
+        return real(self, *arguments)
+
+    monkeypatch.setattr(PrivatePCA, "_fit", fit)
+    error, out, _ = main(f"{CHARGED} --out results/model.hush", capsys)
+    assert isinstance(error, click.ClickException) and error.exit_code != 0
+    assert f"THE MODEL IS IN {folder / 'model-2.hush'}" in str(error) and "No such file" in str(error)
+    assert json.loads(out) == json.loads(json.dumps(to_json(hushrank.load("model-2.hush"))))
+    (folder / "results").mkdir()
+    _, out, _ = main(f"{CHARGED.replace('--json', '')} --out results/model.hush", capsys)
+    assert "model written to" in out and "model-3.hush" in out and hushrank.load("model-3.hush")
+
+
+def test_a_page_that_cannot_be_written_does_not_lose_the_model(folder, capsys, monkeypatch):
+    def fail(text, place):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fit, "write_text", fail)
+    error, out, _ = main(f"rows.csv {BASIC} --out model --report page.html", capsys)
+    assert "cannot write page.html: No space left on device; and there is no other place for it" in str(error)
+    assert "model written to model" in out and "page.html" not in out and hushrank.load("model")
+    assert sorted(path.name for path in folder.iterdir() if "page" in path.name) == []
+
+
+def test_a_model_without_any_place_is_printed(folder, capsys, monkeypatch):
+    def fail(self, path):
+        raise ModelFileError(f"cannot write {path}: No space left on device.")
+
+    monkeypatch.setattr(PrivatePCA, "save", fail)
+    error, out, _ = main(f"rows.csv {BASIC} --out model --quiet", capsys)
+    assert "cannot write model: No space left on device; and there is no other place" in str(error)
+    assert len(json.loads(out)["components_"]) == 2
+
+
+@pytest.mark.parametrize("line", ["complete", "personalize", "trace"])
+def test_delta_is_needed_without_a_ledger(line, folder):
+    words = [
+        *required_words({k: v for k, v in find(COMMANDS[line]).parameter_table().items() if k != "delta"}),
+        "--json",
+    ]
+    result = CliRunner().invoke(load(line), ["rows.csv", *words])
+    assert result.exit_code == 2 and "Missing option '--delta'" in result.output
+    shown = " ".join(CliRunner().invoke(load(line), ["--help"]).output.split())
+    assert "Default with --ledger: that of the account." in shown
 
 
 def test_an_option_that_may_be_a_path_is_kept_as_the_data_are(folder):
@@ -151,7 +274,19 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
         assert len(ledger["rows"].history()) == 1 and not (folder / "model").exists()
 
 
-RUNNING = {"--check", "--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
+RUNNING = {
+    "--check",
+    "--out",
+    "--force",
+    "--ledger",
+    "--dataset",
+    "--note",
+    "--threads",
+    "--seed",
+    "--quiet",
+    "--verbose",
+    "--json",
+}
 CHOOSING = {
     "INPUT": {"--columns", "--report"},
     "RATINGS": set(),

@@ -61,6 +61,9 @@ def test_show(path, ledger):
         ["users", "replace", "row", "epsilon 3, delta 1e-06", "epsilon 0.3969", "epsilon 2.96", "1"],
     ]
     assert "mu^2 adds up and epsilon does not" in output
+    left = "at most epsilon = 2.96 at delta = 1e-6 for one more release, 40 more fits like the last"
+    assert f"users: {left}" in output.splitlines()
+    assert "[red]patients: at most epsilon = 0.25 for one more release, none like the last" in output.splitlines()
     only = run("show", path, "[red]patients")
     assert len(cells(only)) == 1 and "mu^2" not in only
 
@@ -73,6 +76,30 @@ def test_show_for_machines(path, ledger):
     for part, amount in (("spent", account.spent()), ("left", account.left())):
         assert values[part] == {"epsilon": amount.epsilon, "delta": amount.delta, "amount": amount.amount}
     assert (values["currency"], values["charges"], values["head"]) == ("gdp", 1, account.verify())
+    assert (values["left_in_words"], values["more_like_last"]) == (account.left_in_words(), account.more_like_last())
+
+
+def test_a_reserved_part(path):
+    line = ("create", path, "visits", "--epsilon", "3", "--delta", "1e-6", "--pure", "1")
+    assert "pure=1.0" in run(*line)
+    account = Ledger(path)["visits"]
+    account.charge(Pure(0.25))
+    account.charge(Gaussian(9.0), note="PrivatePCA; annual report")
+    output = run("show", path)
+    (row,) = cells(output)
+    assert row[3:6] == [
+        "epsilon 3, delta 1e-06, pure 1 of it",
+        "epsilon 0.4442 + pure 0.25",
+        "epsilon 1.932 + pure 0.75",
+    ]
+    assert "visits: at most epsilon = 1.93 at delta = 1e-6 for one more release, and epsilon = 0.75 reserved" in output
+    values = json.loads(run("show", path, "--json"))["visits"]
+    assert (values["cap"]["pure"], values["spent"]["pure"], values["left"]["pure"]) == (1.0, 0.25, 0.75)
+    shown = run("history", path, "visits")
+    assert "pure epsilon" in shown and cells(shown)[1][3:7] == ["0", "0", "0.25", "0.25"]
+    assert "annual report" in run("history", path, "visits", "--json") and json.loads(
+        run("history", path, "visits", "--json")
+    )
 
 
 def test_history(path, ledger):

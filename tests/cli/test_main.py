@@ -4,14 +4,15 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
 from click.shell_completion import get_completion_class
 from click.testing import CliRunner
 
 from hushrank import __version__
 from hushrank.cli import main as main_module
-from hushrank.cli.main import BAD_INPUT, BUDGET_REFUSED, SUMMARIES
-from hushrank.exceptions import BudgetExceeded
+from hushrank.cli.main import BAD_INPUT, BUDGET_REFUSED, INTERRUPTED, SUMMARIES
+from hushrank.exceptions import BudgetExceeded, PlanBroken
 from hushrank.registry import COMMANDS
 
 
@@ -80,6 +81,28 @@ def test_a_refused_budget_has_its_own_exit_code(monkeypatch, capsys):
         main_module.main()
     assert stop.value.code == BUDGET_REFUSED
     assert capsys.readouterr().err == "hushrank: budget exceeded: asked for mu^2 = 2, left 1.\n"
+
+
+def test_an_error_after_a_charge_says_what_was_spent(monkeypatch, capsys):
+    note = "budget was spent: epsilon = 1 of 'rows'; left: nothing"
+
+    def fail_with(error, cause=None):
+        (cause or error).add_note(note)
+        (cause or error).add_note("something else")
+        error.__cause__ = cause
+
+        def fail(**_):
+            raise error
+
+        monkeypatch.setattr(main_module.cli, "main", fail)
+        with pytest.raises(SystemExit) as stop:
+            main_module.main()
+        return stop.value.code, capsys.readouterr().err
+
+    said = f"hushrank: {note}\n"
+    assert fail_with(click.Abort(), KeyboardInterrupt()) == (INTERRUPTED, f"hushrank: stopped\n{said}")
+    assert fail_with(PlanBroken("no")) == (BAD_INPUT, f"hushrank: no\n{said}")
+    assert fail_with(click.ClickException("no"), OSError()) == (BAD_INPUT, f"hushrank: no\n{said}")
 
 
 def modules_after(*lines):

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import hushrank
+from hushrank.cli import fit
 from hushrank.cli.complete import command as complete
 from hushrank.cli.pca import command
 from hushrank.estimators.second_moment.pca import PrivatePCA
@@ -156,9 +157,9 @@ def test_a_report_that_cannot_be_written_after_all_costs_the_report_only(folder,
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(fit, "write_text", full)
     result = run("--column-bounds 0,1 --out model --report page.html")
-    assert result.exit_code == 1 and "cannot write page.html: No space left on device." in result.output
+    assert result.exit_code == 1 and "cannot write page.html: No space left on device; " in result.output
     assert hushrank.load("model").components_.shape == (2, 3)
 
 

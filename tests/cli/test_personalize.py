@@ -132,7 +132,7 @@ def test_options_reach_the_estimator(folder):
     lines = (folder / "records.csv").read_text().splitlines(keepends=True)
     (folder / "few.csv").write_text("".join(lines[:401]))  # a choice scores each record thousands of times
     line = "few.csv --components 1 --method exponential --loss logistic --epsilon 4 --delta 0 --quiet --out model"
-    result = run(line)
+    result = run(f"{line} --force")
     assert result.exit_code == 0, result.exception
     assert hushrank.load("model").loss == "logistic" and "was not checked" in result.output
 
@@ -143,7 +143,7 @@ def test_the_ledger_is_charged_and_refuses(folder):
         line = f"records.parquet {FEW} --out model --ledger budget.db --dataset records"
         assert run(line).exit_code == 0
         before = (folder / "model").read_bytes()
-        assert isinstance(run(line).exception, BudgetExceeded)
+        assert isinstance(run(f"{line} --force").exception, BudgetExceeded)
         assert (folder / "model").read_bytes() == before and len(ledger["records"].history()) == 2
 
 

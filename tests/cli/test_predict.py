@@ -71,7 +71,9 @@ def test_every_kind_has_its_options(models):
         assert kind.needs in kind.takes and {f"--{name}" for name in kind.takes} <= options_in(command)
         taken = inspect.signature(import_module(kind.module).run).parameters
         assert list(taken) == ["model", *kind.takes, "as_json"]
-    assert {f"--{name}" for kind in KINDS.values() for name in kind.takes} | {"--json"} == options_in(command)
+    assert {f"--{name}" for kind in KINDS.values() for name in kind.takes} | {"--json", "--force"} == options_in(
+        command
+    )
 
 
 def test_the_class_of_the_model_decides(folder, models):
@@ -123,9 +125,19 @@ def test_nothing_that_is_needed_is_overwritten(folder, option, kept):
 def test_measurements_are_not_overwritten(folder, models, new, kept):
     models["trace"].save("trace.csv")
     before, is_needed = files(folder), kept == "trace.csv" or kept.startswith("parts/x") == (new == "parts")
-    result = run(f"trace.csv --new {new} --out {kept}")
+    result = run(f"trace.csv --new {new} --out {kept} --force")
     assert (result.exit_code == 2 and "would overwrite" in result.output) == is_needed
     assert (files(folder) == before) == is_needed
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_other_files_are_replaced_if_asked_for(folder, option):
+    (folder / "old.csv").write_text("old")
+    line = f"own.hush --records mine.csv --new new.csv {option} old.csv"
+    result = run(line)
+    assert result.exit_code == 2 and f"{option} old.csv exists already. --force replaces it." in result.output
+    assert (folder / "old.csv").read_text() == "old"
+    assert run(f"{line} --force").exit_code == 0 and (folder / "old.csv").read_text() != "old"
 
 
 @pytest.mark.parametrize(

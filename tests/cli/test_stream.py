@@ -39,7 +39,7 @@ HEADER = b"row,column,delta\n"
 BY_HAND = {
     "--check",
     "--out", "--report", "--no-factorize", "--again", "--checkpoint", "--checkpoint-every", "--resume", "--continues",
-    "--key-file", "--ledger", "--dataset", "--seed", "--quiet", "--verbose", "--json",
+    "--key-file", "--ledger", "--dataset", "--note", "--force", "--seed", "--quiet", "--verbose", "--json",
 }  # fmt: skip
 
 
@@ -265,6 +265,8 @@ def test_the_ledger_is_charged_once_and_refuses_before_reading(folder, monkeypat
         assert run(line).exit_code == 0 and len(ledger["updates"].history()) == 2
         before = (folder / "found").read_bytes()
         monkeypatch.setattr(stream, "_open", lambda path: pytest.fail("it was opened"))
+        assert "--out found exists already. --force replaces it." in run(line).output
+        line = f"{line} --force"
         assert isinstance(run(line).exception, BudgetExceeded)
         assert (folder / "found").read_bytes() == before and len(ledger["updates"].history()) == 2
         result = run(f"{line} --unit user")

@@ -261,7 +261,7 @@ def test_the_ledger_is_charged_and_refuses_before_data_are_read(folder, monkeypa
         assert ended(line, monkeypatch, capsys)[0] == 0
         before = (folder / "model").read_bytes()
         monkeypatch.setattr(Measurements, "blocks", lambda *_: pytest.fail("the data were read"))
-        code, out, err = ended(line, monkeypatch, capsys)
+        code, out, err = ended(f"{line} --force", monkeypatch, capsys)
         assert (code, out, err.count("\n")) == (3, "", 1) and "budget exceeded" in err
         assert (folder / "model").read_bytes() == before and len(ledger["bills"].history()) == 2
 

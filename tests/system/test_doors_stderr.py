@@ -130,7 +130,7 @@ def test_a_fit_in_python_prints_nothing(folder):
 
 def test_the_command_line_prints_nothing_private(folder):
     lines = [
-        f"{line} --epsilon 1 --neighbors {neighbors} --out model {options}"
+        f"{line} --epsilon 1 --neighbors {neighbors} --out model --force {options}"
         for options in ("", "--quiet")
         for line in COMMANDS.values()
         for neighbors in RELATIONS
@@ -143,7 +143,7 @@ def test_the_command_line_prints_nothing_private(folder):
 
 def test_the_command_itself_prints_nothing_private(folder):
     for name in ("pca", "spectral"):
-        words = f"{COMMANDS[name]} --epsilon 1 --neighbors add_remove --out model".split()
+        words = f"{COMMANDS[name]} --epsilon 1 --neighbors add_remove --out model --force".split()
         out, err = in_a_process(folder, "-m", "hushrank", *words)
         assert err == "" and "guarantee: " in out and secrets_in(out) == set()
 
@@ -160,7 +160,7 @@ def test_recommending_prints_nothing_about_people_on_stderr(folder):
 
 
 def test_those_who_ask_are_told(folder):
-    lines = [f"{COMMANDS[name]} --epsilon 1 --out model --verbose" for name in ("pca", "spectral")]
+    lines = [f"{COMMANDS[name]} --epsilon 1 --out model --force --verbose" for name in ("pca", "spectral")]
     seen_rows, seen_ratings = in_one_process(folder, lines)
     assert secrets_in(seen_rows[1]) == {N_ROWS, N_LOST, N_LONG}
     assert secrets_in(seen_ratings[1]) >= {N_RATINGS, N_UNKNOWN, N_BROKEN, N_CLIPPED}

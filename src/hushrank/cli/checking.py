@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from hushrank.cli.accounts import choose_delta, open_account
 from hushrank.registry import find
 
 CHECK_OPTION = click.option(
@@ -29,17 +30,11 @@ def run_check(name: str, data: Any, values: Mapping[str, Any], as_json: bool) ->
     table = estimator.parameter_table()
     parameters = {key: values[key] for key, line in table.items() if key in values and line.option is not None}
     engine = find("LocalEngine")(threads=values["threads"])
-    model = estimator(**parameters, ledger=open_account(values), random_state=values["seed"], engine=engine)
+    account = open_account(values["ledger_address"], values["dataset"], values["note"])
+    parameters["delta"] = choose_delta(parameters["delta"], account)
+    model = estimator(**parameters, ledger=account, random_state=values["seed"], engine=engine)
     of_data = {key: values[key] for key in _option_names(data.options)}
     print_check(model.check(data.read(model, values["source"], **of_data)), as_json)
-
-
-def open_account(values: Mapping[str, Any]) -> Any:
-    """The account of a ledger that a fit would charge, which must exist; None without one."""
-    address, dataset = values["ledger_address"], values["dataset"]
-    if (address is None) != (dataset is None):
-        raise click.UsageError("--ledger and --dataset go together.")
-    return None if address is None else find("Ledger")(address)[dataset]
 
 
 def _option_names(decorate: Callable[[Any], Any]) -> list[str]:

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from hushrank.archive.container import check_writable
+from hushrank.cli.accounts import is_given
+from hushrank.cli.writing import FORCE_OPTION, check_new
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.baselines import fit_em
@@ -31,15 +33,17 @@ SHOWN, MOST_OWN_RATINGS = 5, 40
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("hushrank-demo.html"),
     show_default=True,
-    help="Report to write: one HTML file.",
+    help="Report to write: one HTML file. That of an earlier demo, under this name, is replaced.",
 )
-def command(out: Path) -> None:
+@FORCE_OPTION
+def command(out: Path, force: bool) -> None:
     """A private recommender from built-in ratings, and a report of it.
 
     The ratings are made up: 6000 users, 800 items. Every line of the table is a fresh private fit with exact noise,
     compared on held-out ratings with the same model learned without privacy. Takes about a minute.
     """
     check_writable(out)
+    check_new("--out", out, force=force or not is_given("out"))
     console = Console(highlight=False)
     with console.status("making ratings ...") as status:
         results = measure(lambda text: status.update(f"{text} ..."))

@@ -4,9 +4,9 @@ import inspect
 import json
 import logging
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,15 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from hushrank.archive.container import check_writable
+from hushrank.cli.accounts import (
+    LEDGER_OPTIONS,
+    check_ledger_options,
+    choose_delta,
+    open_account,
+    saying_spent,
+    tell_account,
+    telling_warnings,
+)
 from hushrank.cli.checking import CHECK_OPTION, run_check
 from hushrank.cli.messages import about_file
 from hushrank.cli.options import (
@@ -28,27 +36,20 @@ from hushrank.cli.options import (
     split_names,
 )
 from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, read_named_ratings
+from hushrank.cli.writing import FORCE_OPTION, Writer, check_place, write_text
 from hushrank.privacy.words import in_words
 from hushrank.registry import PUBLIC, find, planner
 
 Describe = Callable[[Any], Iterator[Any]]
 Page = Callable[[Any], str]
 
-LEDGER_OPTIONS = options(
-    click.option(
-        "--ledger",
-        "ledger_address",
-        type=click.Path(),
-        help="Ledger to charge: a file or a database URL. Needs --dataset.",
-    ),
-    click.option("--dataset", help="Name of the data set in the ledger."),
-)
 SEED_AND_QUIET_OPTIONS = options(
     click.option("--seed", type=int, help="Repeatable noise, for tests and teaching; the result must not be released."),
     click.option("--quiet", is_flag=True, help="No progress bar and no notes on stderr."),
 )
 RUN_OPTIONS = options(
     click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
+    FORCE_OPTION,
     LEDGER_OPTIONS,
     click.option("--threads", type=int, help="Threads to use. Default: all cores."),
     SEED_AND_QUIET_OPTIONS,
@@ -122,28 +123,23 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
     The function yields what is printed, and its docstring is the help of the command. `page` makes an HTML page of a
     fitted model; a command that has one takes --report.
     """
-    command, of_parameters = PUBLIC[name].command, parameter_options(planner(name))
+    command, of_parameters = PUBLIC[name].command, parameter_options(planner(name), has_ledger=True)
 
     def decorate(describe: Describe) -> click.Command:
         def fit_and_show(
-            as_json: bool, out: Path | None, is_check: bool, report: Path | None = None, **arguments: Any
+            as_json: bool,
+            out: Path | None,
+            force: bool,
+            is_check: bool,
+            report: Path | None = None,
+            **arguments: Any,
         ) -> None:
             if is_check:
                 return run_check(name, data, arguments, as_json)
-            model = learn(name, data, as_json=as_json, out=out, report=report, **arguments)
-            if as_json:
-                click.echo(json.dumps(to_json(model)))
-            else:
-                console = Console(highlight=False)
-                for part in describe(model):
-                    console.print(part)
-                console.print(f"[bold]promise[/bold]: {escape(in_words(model.privacy_))}", soft_wrap=True)
-                console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
-                console.print(f"model written to {escape(str(out))}", soft_wrap=True)
-            if page is not None and report is not None:  # last: the budget is spent, and what it bought is out by now
-                _write_page(report, page(model))
-                if not as_json:
-                    console.print(f"report written to {escape(str(report))}", soft_wrap=True)
+            model = learn(name, data, as_json=as_json, out=out, report=report, force=force, **arguments)
+            with saying_spent(model.ledger):
+                publish(model, describe, page, Writer(force), out=out, report=report, as_json=as_json)
+            tell_account(model.ledger, as_json=as_json, quiet=arguments["quiet"])
 
         cost = (
             f"What it will cost, before any data are read: hushrank plan {command} --help\n"
@@ -157,6 +153,35 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
     return decorate
 
 
+def publish(
+    model: Any,
+    describe: Describe,
+    page: Page | None,
+    writer: Writer,
+    *,
+    out: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Write and print a model. The budget is spent: what fails keeps back nothing else, and is an error at the end."""
+    console = Console(highlight=False)
+    place = None if out is None else writer.write("model", out, model.save)
+    if as_json or place is None:  # stdout is the last place for it
+        unwritten = model.save if place is None else None
+        writer.echo(json.dumps(to_json(model)), f"{type(model).__name__}.hush", unwritten)
+    else:
+        for part in describe(model):
+            console.print(part)
+        console.print(f"[bold]promise[/bold]: {escape(in_words(model.privacy_))}", soft_wrap=True)
+        console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
+        console.print(f"model written to {escape(str(place))}", soft_wrap=True)
+    if page is not None and report is not None:
+        place = writer.write("report", report, partial(write_text, page(model)))
+        if not as_json and place is not None:
+            console.print(f"report written to {escape(str(place))}", soft_wrap=True)
+    writer.finish()
+
+
 def learn(
     name: str,
     data: Data,
@@ -166,6 +191,8 @@ def learn(
     report: Path | None = None,
     ledger_address: str | None,
     dataset: str | None,
+    note: str | None = None,
+    force: bool = False,
     threads: int | None,
     seed: int | None,
     quiet: bool,
@@ -173,61 +200,41 @@ def learn(
     as_json: bool,
     **others: Any,
 ) -> Any:
-    """Fit and write the model; where the result and a report go is checked before the fit.
+    """Fit the model; where the result and a report will go is checked before that.
 
     `others` are the parameters of the estimator and the options of the data.
     """
     places = {"--out": out, "--report": report}
     context = click.get_current_context(silent=True)
     given = [] if context is None else context.meta.get(GIVEN_FILES, [])
-    _check_output(places, as_json, [source, ledger_address, *(others[option] for option in data.beside), *given])
-    if (ledger_address is None) != (dataset is None):
-        raise click.UsageError("--ledger and --dataset go together.")
+    if ledger_address is None and "delta" in others:
+        choose_delta(others["delta"], None)
+    inputs = [source, ledger_address, *(others[option] for option in data.beside), *given]
+    _check_output(places, as_json, inputs, force)
+    check_ledger_options(ledger_address, dataset, note)
     level = show_notes(quiet, verbose)
-    account = None if ledger_address is None else find("Ledger")(ledger_address)[dataset]
+    account = open_account(ledger_address, dataset, note)
     terms = {"ledger": account, "random_state": seed, "engine": find("LocalEngine")(threads=threads), "verbose": level}
     estimator = find(name)
     parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
+    if account is not None:
+        parameters["delta"] = choose_delta(parameters.get("delta"), account)
     model = estimator(**parameters, **terms)
-    with warnings.catch_warnings(), about_file(source):
-        warnings.simplefilter("ignore" if quiet else "always", UserWarning)
-        # Shown as it comes: what is said before the charge must be seen before it.
-        warnings.showwarning = lambda message, *_others, **_more: click.echo(f"hushrank: {message}", err=True)
+    with telling_warnings(quiet), about_file(source):
         model.fit(data.read(model, source, **others))
-    if out is not None:
-        model.save(out)
     return model
 
 
-def _check_output(places: dict[str, Path | None], as_json: bool, inputs: Iterable[str | None]) -> None:
+def _check_output(places: dict[str, Path | None], as_json: bool, inputs: Iterable[str | None], force: bool) -> None:
     """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
     if places["--out"] is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
     kept = [Path(place) for place in inputs if place]
     given = {option: place for option, place in places.items() if place is not None}
     for option, place in given.items():
-        check_place(option, place, kept, "the data or the ledger, or lie among the data")
+        check_place(option, place, kept, "the data or the ledger, or lie among the data", force=force)
     if len({place.resolve() for place in given.values()}) < len(given):
         raise click.UsageError(f"{' and '.join(given)} are different files.")
-
-
-def _write_page(report: Path, page: str) -> None:
-    try:
-        report.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"cannot write {report}: {error.strerror or error}.") from error
-
-
-def check_place(option: str, out: Path, kept: Iterable[Path], named: str) -> None:
-    """Refuse a place where no file can be made, or where it would overwrite what is kept, `named` in the message."""
-    check_writable(out)
-    if any(_is_inside(out, place) for place in kept):
-        raise click.UsageError(f"{option} {out} would overwrite {named}.")
-
-
-def _is_inside(out: Path, kept: Path) -> bool:
-    """Whether `out` is the existing file `kept`, or lies in the existing folder `kept`."""
-    return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
 
 
 def show_notes(quiet: bool, verbose: bool) -> int:

@@ -12,6 +12,7 @@ from hushrank.cli.groups import HelpfulGroup
 from hushrank.cli.options import BUDGET_OPTIONS, JSON_OPTION, UNIT_OPTION
 from hushrank.privacy.ledger import Account, Ledger
 from hushrank.privacy.ledger.currency import Amount
+from hushrank.privacy.ledger.words import more_like, say_left
 
 WHERE = click.argument("where", metavar="FILE_OR_URL", type=click.Path())
 
@@ -25,6 +26,7 @@ def command() -> None:
     \b
     Examples:
       hushrank ledger create budget.db patients-2026 --epsilon 3 --delta 1e-6
+      hushrank ledger create budget.db visits-2026 --epsilon 3 --delta 1e-6 --pure 1
       hushrank ledger show budget.db
       hushrank ledger verify budget.db
     """
@@ -35,6 +37,13 @@ def command() -> None:
 @click.argument("name")
 @BUDGET_OPTIONS
 @UNIT_OPTION
+@click.option(
+    "--pure",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Part of epsilon that is reserved for pure releases; the rest, at delta, is for Gaussian ones.",
+)
 @JSON_OPTION
 def create(where: str, name: str, as_json: bool, **budget: Any) -> None:
     """Set up a data set; its budget, relation and unit are fixed for life.
@@ -66,11 +75,15 @@ def show(where: str, name: str | None, as_json: bool) -> None:
         table.add_column(title, justify="right" if title == "charges" else "left", overflow="fold")
     for dataset, values in found.items():
         delta = f", delta {values['cap']['delta']:g}" if values["cap"]["delta"] else ""
-        cap, spent, left = (f"epsilon {values[part]['epsilon']:.4g}" for part in ("cap", "spent", "left"))
+        spent, left = (_say_part(values[part]) for part in ("spent", "left"))
+        cap = f"epsilon {values['cap']['epsilon']:.4g}"
+        delta += f", pure {values['cap']['pure']:.4g} of it" if "pure" in values["cap"] else ""
         relation = values["neighbors"].replace("_", " or ")
         table.add_row(escape(dataset), relation, values["unit"], cap + delta, spent, left, str(values["charges"]))
     console = Console(highlight=False)
     console.print(table)
+    for dataset, values in found.items():
+        console.print(f"{escape(dataset)}: {values['left_in_words']}", soft_wrap=True)
     if any(values["currency"] == "gdp" for values in found.values()):
         console.print(
             "Where delta > 0, mu^2 adds up and epsilon does not: spent and left are what each would be worth alone."
@@ -90,12 +103,15 @@ def history(where: str, name: str, as_json: bool) -> None:
         click.echo(json.dumps({"dataset": name, "entries": [entry.to_dict() for entry in entries]}))
         return
     unit = {"gdp": "mu^2", "pure": "epsilon"}[account.currency]
+    sums = {unit: "cost", "total": "spent"}
+    if account.terms.pure:
+        sums |= {"pure epsilon": "pure_cost", "pure total": "pure_spent"}
     table = Table()
-    for title in ("", "time (UTC)", "event", unit, "total", "key", "note"):
-        table.add_column(title, justify="right" if title in ("", unit, "total") else "left", overflow="fold")
+    for title in ("", "time (UTC)", "event", *sums, "key", "note"):
+        table.add_column(title, justify="right" if title in ("", *sums) else "left", overflow="fold")
     for entry in entries:
         event = "created" if entry.event is None else str(entry.event)
-        numbers = [f"{float(entry.cost):.6g}", f"{float(entry.spent):.6g}"]
+        numbers = [f"{float(getattr(entry, name)):.6g}" for name in sums.values()]
         texts = [escape(text) for text in (entry.key or "", entry.note)]
         table.add_row(str(entry.number), entry.time[:19].replace("T", " "), escape(event), *numbers, *texts)
     Console(highlight=False).print(table)
@@ -126,18 +142,28 @@ def chosen_names(ledger: Ledger, name: str | None) -> list[str]:
 def describe(account: Account) -> dict[str, Any]:
     """Caps, spent and left at one moment, safe for JSON."""
     newest, terms, budget = account.last(), account.terms, account.budget
+    total, has_pure = newest.total, bool(terms.pure)
+    reserved = {"pure": terms.pure} if has_pure else {}
     return {
         "neighbors": str(budget.neighbors),
         "unit": str(budget.unit),
         "currency": account.currency,
-        "cap": {"epsilon": budget.epsilon, "delta": budget.delta, "amount": float(terms.cap)},
-        "spent": values_of(terms.spent_amount(newest.spent)),
-        "left": values_of(terms.left_amount(newest.spent)),
+        "cap": {"epsilon": budget.epsilon, "delta": budget.delta, "amount": float(terms.cap), **reserved},
+        "spent": values_of(terms.spent_amount(total.main, total.pure), has_pure),
+        "left": values_of(terms.left_amount(total.main, total.pure), has_pure),
+        "left_in_words": say_left(terms, newest),
+        "more_like_last": None if newest.event is None else more_like(terms, total, newest.event),
         "charges": newest.number,
         "head": newest.hash,
     }
 
 
-def values_of(amount: Amount) -> dict[str, float]:
-    """Numbers of an amount, without its currency."""
-    return {"epsilon": amount.epsilon, "delta": amount.delta, "amount": amount.amount}
+def values_of(amount: Amount, has_pure: bool) -> dict[str, float]:
+    """Numbers of an amount, without its currency; of the reserved part where there is one."""
+    values = {"epsilon": amount.epsilon, "delta": amount.delta, "amount": amount.amount}
+    return {**values, "pure": amount.pure} if has_pure else values
+
+
+def _say_part(values: dict[str, float]) -> str:
+    pure = f" + pure {values['pure']:.4g}" if "pure" in values else ""
+    return f"epsilon {values['epsilon']:.4g}{pure}"

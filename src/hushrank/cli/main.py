@@ -66,17 +66,21 @@ def main() -> None:
     except BudgetExceeded as error:
         fail(str(error), BUDGET_REFUSED)
     except HushrankError as error:
-        fail(str(error), BAD_INPUT)
+        fail(str(error), BAD_INPUT, error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "hushrank"
         fail(f"{error.format_message()} (see {where} --help)", BAD_INPUT)
     except click.ClickException as error:
-        fail(error.format_message(), BAD_INPUT)
-    except click.Abort:
-        fail("stopped", INTERRUPTED)
+        fail(error.format_message(), BAD_INPUT, error)
+    except click.Abort as error:
+        fail("stopped", INTERRUPTED, error)
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Print one line on stderr and end with `code`."""
+def fail(message: str, code: int, error: BaseException | None = None) -> NoReturn:
+    """Print one line on stderr, and one for what was spent before the error, and end with `code`."""
+    from hushrank.cli.accounts import spent_notes  # what it needs is there where anything was charged
+
     click.echo(f"hushrank: {' '.join(message.split())}", err=True)
+    for note in spent_notes(error):
+        click.echo(f"hushrank: {note}", err=True)
     sys.exit(code)

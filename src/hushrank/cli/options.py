@@ -5,6 +5,7 @@ parameter of a release, is written by hand.
 """
 
 from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ GIVEN_FILES = "hushrank.given_files"
 """Where a context of click keeps the files that options were read from."""
 MOST_BOUNDS_BYTES = 2**26
 """Size of a file of limits of columns: a million columns need less."""
+
+DELTA_OF_ACCOUNT = "Default with --ledger: that of the account."
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -207,11 +210,24 @@ def table_options(table: Mapping[str, Param]) -> Decorator:
     return options(*(to_option(name, line) for name, line in table.items() if line.option is not None))
 
 
-def parameter_options(release: type[PrivateRelease], without: Container[str] = ()) -> Decorator:
-    """Options of a release: first the parameters that are its own, then those that every release has."""
+def parameter_options(
+    release: type[PrivateRelease], without: Container[str] = (), *, has_ledger: bool = False
+) -> Decorator:
+    """Options of a release: first the parameters that are its own, then those that every release has.
+
+    Of a command that `has_ledger` delta may be left out, because the account brings one.
+    """
     table, common = release.parameter_table(), PrivateRelease.parameter_table()
     names = [*(name for name in table if name not in common), *common]
-    return table_options({name: table[name] for name in names if name not in without})
+    lines = {name: table[name] for name in names if name not in without}
+    if has_ledger:
+        lines["delta"] = may_be_left_out(lines["delta"], DELTA_OF_ACCOUNT)
+    return table_options(lines)
+
+
+def may_be_left_out(line: Param, why: str) -> Param:
+    """A line whose option is not required; that it is there where it is needed is checked by the command."""
+    return replace(line, default=None if line.default is ... else line.default, help=f"{line.help} {why}")
 
 
 def size_options(sizes: Mapping[str, Param]) -> Decorator:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from hushrank.cli.fit import check_place
 from hushrank.cli.options import JSON_OPTION, Decorator
 from hushrank.cli.tables import OUT_SUFFIXES
+from hushrank.cli.writing import FORCE_OPTION, check_place
 from hushrank.exceptions import ModelFileError
 from hushrank.registry import PUBLIC, find
 
@@ -39,6 +39,8 @@ KINDS = {
     "PrivateTraceRegression": Kind("hushrank.cli.trace_predictions", "new", ("new", "out")),
 }
 """Models that predict, by the name of their class."""
+UNLIMITED = ("model", "as_json", "force")
+"""What every kind takes."""
 
 
 def _path_option(name: str, text: str) -> Decorator:
@@ -58,9 +60,10 @@ def _path_option(name: str, text: str) -> Decorator:
 )
 @_path_option("--out", "CSV or Parquet file to write the predictions to, in the order of --new.")
 @_path_option("--report", "personalize: HTML page to write, for one person: it is private.")
+@FORCE_OPTION
 @JSON_OPTION
 @click.pass_context
-def command(ctx: click.Context, /, model: Path, as_json: bool, **given: Any) -> None:
+def command(ctx: click.Context, /, model: Path, as_json: bool, force: bool, **given: Any) -> None:
     """Predict with a model of personalize or trace.
 
     MODEL is a file that one of these commands wrote. Nothing is learned from the records and no budget is charged: they
@@ -81,7 +84,9 @@ def command(ctx: click.Context, /, model: Path, as_json: bool, **given: Any) -> 
       hushrank predict model.hush --records all.parquet --user patient --new new.parquet --out predictions.csv
       hushrank predict harvests.hush --new fields.csv --out predictions.csv
     """
-    _check_places(model, given["records"], given["new"], given["out"], given["report"])
+    if given["out"] is not None and given["new"] is None:
+        raise click.UsageError("--out writes the predictions for --new FILE, which is missing.")
+    _check_places([model, given["records"], given["new"]], given["out"], given["report"], force)
     loaded = find("load")(model)
     name = type(loaded).__name__
     if name not in KINDS:
@@ -91,23 +96,21 @@ def command(ctx: click.Context, /, model: Path, as_json: bool, **given: Any) -> 
     import_module(kind.module).run(loaded, as_json=as_json, **{option: given[option] for option in kind.takes})
 
 
-def _check_places(model: Path, records: Path | None, new: Path | None, out: Path | None, report: Path | None) -> None:
-    """Refuse outputs that have no place to go to, or would overwrite what they are made from."""
-    if out is not None and new is None:
-        raise click.UsageError("--out writes the predictions for --new FILE, which is missing.")
+def _check_places(inputs: list[Path | None], out: Path | None, report: Path | None, force: bool) -> None:
+    """Refuse outputs that have no place to go to, or would overwrite what they are made from, or anything else."""
     if out is not None and out.suffix.lower() not in OUT_SUFFIXES:
         raise click.UsageError(f"--out {out} must end in {', '.join(OUT_SUFFIXES)}.")
-    kept = [place for place in (model, records, new) if place is not None]
+    kept = [place for place in inputs if place is not None]
     for option, place in (("--out", out), ("--report", report)):
         if place is not None:
-            check_place(option, place, kept, "the model or the records, or lie among them")
+            check_place(option, place, kept, "the model or the records, or lie among them", force=force)
     if out is not None and report is not None and out.resolve() == report.resolve():
         raise click.UsageError("--out and --report are one file.")
 
 
 def _check_options(ctx: click.Context, kind: Kind, learned_by: str) -> None:
     """Refuse options that the class of the model has no use for, and a missing one that it needs."""
-    by_name = {str(param.name): param for param in ctx.command.params if param.name not in ("model", "as_json")}
+    by_name = {str(param.name): param for param in ctx.command.params if param.name not in UNLIMITED}
     given = [name for name in by_name if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
     odd = [f"--{name}" for name in given if name not in kind.takes]
     if odd:

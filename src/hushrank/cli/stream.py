@@ -1,33 +1,36 @@
 """`hushrank stream`: a private factorization of a matrix from a stream of its updates, through crashes."""
 
 import io
-import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from hushrank.archive.file_lock import sole_run
+from hushrank.cli.accounts import (
+    LEDGER_OPTIONS,
+    choose_delta,
+    open_account,
+    saying_spent,
+    tell_account,
+    telling_warnings,
+)
 from hushrank.cli.checking import CHECK_OPTION
-from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, show_notes
+from hushrank.cli.fit import SEED_AND_QUIET_OPTIONS, show_notes
 from hushrank.cli.groups import HelpWhenBare
 from hushrank.cli.main import INTERRUPTED, fail
 from hushrank.cli.messages import about_file
-from hushrank.cli.options import JSON_OPTION, options, table_options
+from hushrank.cli.options import DELTA_OF_ACCOUNT, JSON_OPTION, may_be_left_out, options, table_options
+from hushrank.cli.stream_results import publish
 from hushrank.cli.stream_terms import Terms
+from hushrank.cli.writing import FORCE_OPTION
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import Param
-from hushrank.privacy.words import in_words
 from hushrank.registry import find, planner
 
 if TYPE_CHECKING:
@@ -41,16 +44,18 @@ MAY_CHANGE = "on_invalid"
 TABLE: dict[str, Param] = planner("TurnstileSketch").parameter_table()
 
 
-def _as_option(line: Param) -> Param:
+def _as_option(name: str, line: Param) -> Param:
     """A line whose option may be left out; that it is needed without a checkpoint is checked by the command."""
-    return replace(line, default=None, help=f"{line.help} Needed unless --resume.") if line.default is ... else line
+    if name == "delta":
+        return may_be_left_out(line, DELTA_OF_ACCOUNT)
+    return may_be_left_out(line, "Needed unless --resume.") if line.default is ... else line
 
 
 def _file(name: str, text: str) -> Any:
     return click.option(name, type=click.Path(dir_okay=False, path_type=Path), help=text)
 
 
-PARAMETER_OPTIONS = table_options({name: _as_option(line) for name, line in TABLE.items()})
+PARAMETER_OPTIONS = table_options({name: _as_option(name, line) for name, line in TABLE.items()})
 CHECKPOINT_OPTIONS = options(
     _file("--checkpoint", "File for the state, to go on from after a crash. IT IS A SECRET, as the data are."),
     click.option(
@@ -67,6 +72,7 @@ RUN_OPTIONS = options(
     CHECK_OPTION,
     _file("--out", "Factorization to write."),
     _file("--report", "HTML page to write about it."),
+    FORCE_OPTION,
     click.option("--no-factorize", is_flag=True, help="Only collect, for a later run; nothing is released."),
     click.option("--again", is_flag=True, help="Release again, though nothing new was read since the last time."),
     LEDGER_OPTIONS,
@@ -121,27 +127,19 @@ def command(context: click.Context, /, source: str | None, **values: Any) -> Non
     terms.check()
     level = show_notes(terms.quiet, terms.verbose)
     given = [name for name in parameters if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    with sole_run(terms.checkpoint):
-        found = run(terms, open_sketch(terms, parameters, given), level)
+    with sole_run(terms.checkpoint), telling_warnings(terms.quiet):
+        sketch = open_sketch(terms, parameters, given)
+        found = run(terms, sketch, level)
     if found is None:
         click.echo(f"updates collected in {terms.checkpoint}, a SECRET as the data are: --resume goes on with it")
-    elif terms.as_json:
-        click.echo(json.dumps(to_json(found)))
-    else:
-        console = Console(highlight=False)
-        for part in describe(found):
-            console.print(part)
-        console.print(f"[bold]promise[/bold]: {escape(in_words(found.privacy_))}", soft_wrap=True)
-        console.print(f"[bold]guarantee[/bold]: {escape(str(found.privacy_))}", soft_wrap=True)
-        for name, place in (("factorization", terms.out), ("report", terms.report)):
-            if place is not None:
-                console.print(f"{name} written to {escape(str(place))}", soft_wrap=True)
+    if sketch.ledger is not None and sketch.ledger.has_charged:
+        tell_account(sketch.ledger, as_json=terms.as_json, quiet=terms.quiet)
 
 
 def open_sketch(terms: Terms, parameters: dict[str, Any], given: list[str]) -> Any:
     """A new sketch, or that of the checkpoint, whose parameters must not contradict those that were given."""
     kind = find("TurnstileSketch")
-    account = None if terms.ledger_address is None else find("Ledger")(terms.ledger_address)[terms.dataset]
+    account = open_account(terms.ledger_address, terms.dataset, terms.note)
     if terms.resume:
         sketch = kind.load(terms.checkpoint, key=terms.key_file)
         seed = {} if terms.seed is None else {"random_state": terms.seed}
@@ -154,6 +152,8 @@ def open_sketch(terms: Terms, parameters: dict[str, Any], given: list[str]) -> A
         for name, value in parameters.items():
             if value is None and TABLE[name].default is ...:
                 raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
+        if account is not None:
+            parameters["delta"] = choose_delta(parameters["delta"], account)
         sketch = kind(**parameters, random_state=terms.seed, ledger=account)
     event = sketch.plan().guarantee.event  # checks all parameters
     if account is not None and not terms.no_factorize and not sketch.pan_private:  # which is charged before it reads
@@ -176,11 +176,11 @@ def check_affordable(sketch: Any, account: Any, event: Any) -> None:
         if fixed != getattr(sketch, name):
             requirement = f"{fixed.value!r}, for which data set {account.name!r} was created"
             raise InvalidParameter("TurnstileSketch", name, requirement, getattr(sketch, name))
-    account.terms.total_after(account.last().spent, account.terms.cost(event))
+    account.check(event)
 
 
 def run(terms: Terms, sketch: Any, level: int) -> Any:
-    """Collect, then release unless that was not asked for; what was written to the places of `terms` is returned."""
+    """Collect, then release unless that was not asked for; what was written and printed is returned."""
     from hushrank.archive.seal_keys import load_key
     from hushrank.cli.stream_run import Checkpoint, Keeper, Position, Refused, Stopped, StopSignals
 
@@ -190,7 +190,7 @@ def run(terms: Terms, sketch: Any, level: int) -> Any:
         checkpoint = Checkpoint(terms.checkpoint, terms.key_file, terms.checkpoint_every or CHECKPOINT_EVERY)
     keeper = Keeper(sketch, Position.from_dict(sketch.position), checkpoint)
     try:
-        with StopSignals() as stop:
+        with StopSignals() as stop, saying_spent(sketch.ledger):
             with about_file(terms.path):
                 _collect(terms, keeper, stop, min(level, 1))
             keeper.tell()
@@ -200,15 +200,15 @@ def run(terms: Terms, sketch: Any, level: int) -> Any:
             if sketch.n_releases and not keeper.has_news and not terms.again:
                 raise click.UsageError("Nothing new was read since the last release. To pay for another: --again.")
             found = keeper.factorize(stop)
-            _write(terms, found)
+            publish(terms, found)
             return found
-    except Stopped:
+    except Stopped as stopped:
         keeper.tell()
-        fail(f"stopped; {_kept(terms)}", INTERRUPTED)
+        fail(f"stopped; {terms.kept()}", INTERRUPTED, stopped)
     except Refused as refusal:
         keeper.tell()
         advice = "--on-invalid skip leaves out what is outside of the matrix or not finite"
-        raise click.ClickException(f"{refusal}; {_kept(terms)} ({advice})") from refusal
+        raise click.ClickException(f"{refusal}; {terms.kept()} ({advice})") from refusal
 
 
 def _collect(terms: Terms, keeper: "Keeper", stop: "StopSignals", level: int) -> None:
@@ -255,50 +255,3 @@ def _size_of(file: io.BufferedReader) -> int | None:
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def _kept(terms: Terms) -> str:
-    """Where the updates are that were read, for somebody whose run has ended before its time."""
-    if terms.has_tables or terms.checkpoint is None or not terms.checkpoint.exists():
-        return "nothing of INPUT was kept"
-    return (
-        f"{terms.checkpoint} has the updates before that: --resume goes on, with INPUT from its start again or, with "
-        "--continues, from there"
-    )
-
-
-def _write(terms: Terms, found: Any) -> None:
-    from hushrank.report.factorization import factorization_page
-
-    if terms.out is not None:
-        found.save(terms.out)
-    if terms.report is not None:
-        terms.report.write_text(factorization_page(found), encoding="utf-8")
-
-
-def to_json(found: Any) -> dict[str, Any]:
-    """All of a factorization, by the names of its attributes."""
-    arrays = {name: getattr(found, name).tolist() for name in ("U", "s", "Vt", "levels_")}
-    numbers = {name: getattr(found, name) for name in ("n_above_noise", "noise_", "release_")}
-    return {**arrays, **numbers, "privacy_": found.privacy_.to_dict()}
-
-
-def describe(found: Any) -> Iterator[Any]:
-    """What a factorization is, and its singular values."""
-    from hushrank.report.factorization import say_floor, stands_out
-
-    stands = stands_out(found)
-    n_rows, n_columns = found.shape
-    above = f"{stands.sum()} of {found.rank} components stand above the noise"
-    yield f"private factorization of a {n_rows} x {n_columns} matrix: {above}"
-    yield say_floor(found)
-    if found._clip is not None:
-        yield f"every update counted for at most {found._clip:g}"
-    table = Table()
-    for name in ("component", "singular value"):
-        table.add_column(name, justify="right")
-    for i, (value, is_above) in enumerate(zip(found.s, stands, strict=True)):
-        table.add_row(str(i + 1), f"{value:.4g}" if is_above else "noise")
-    yield table
-    if found.release_ > 1:
-        yield f"release {found.release_} of one sketch: the guarantee is that of all of them together"

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from hushrank.cli.checking import open_account, print_check
+from hushrank.cli.accounts import choose_delta, open_account
+from hushrank.cli.checking import print_check
 from hushrank.registry import find
 
 
@@ -19,5 +20,7 @@ def check_stream(source: str | None, parameters: Mapping[str, Any], values: Mapp
     for name, line in kind.parameter_table().items():
         if line.default is ... and parameters.get(name) is None:
             raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
-    sketch = kind(**parameters, random_state=values["seed"], ledger=open_account(values))
+    account = open_account(values["ledger_address"], values["dataset"], values["note"])
+    delta = choose_delta(parameters["delta"], account)
+    sketch = kind(**{**parameters, "delta": delta}, random_state=values["seed"], ledger=account)
     print_check(sketch.check(source), values["as_json"])

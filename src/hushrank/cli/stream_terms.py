@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from hushrank.cli.fit import check_place
+from hushrank.cli.accounts import check_ledger_options
+from hushrank.cli.writing import check_place
 
 PARQUET = (".parquet", ".pq")
 
@@ -32,6 +33,8 @@ class Terms:
     quiet: bool
     verbose: bool
     as_json: bool
+    note: str | None = None
+    force: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -45,6 +48,7 @@ class Terms:
 
     def check(self) -> None:
         """Refuse what does not go together, an input of another kind, and places where nothing can be written."""
+        check_ledger_options(self.ledger_address, self.dataset, self.note)
         for is_wrong, message in self._contradictions():
             if is_wrong:
                 raise click.UsageError(message)
@@ -64,9 +68,17 @@ class Terms:
             raise click.UsageError(f"INPUT {path} does not exist.")
         self._check_places()
 
+    def kept(self) -> str:
+        """Where the updates are that were read, for somebody whose run has ended before its time."""
+        if self.has_tables or self.checkpoint is None or not self.checkpoint.exists():
+            return "nothing of INPUT was kept"
+        return (
+            f"{self.checkpoint} has the updates before that: --resume goes on, with INPUT from its start again or, "
+            "with --continues, from there"
+        )
+
     def _contradictions(self) -> Iterator[tuple[bool, str]]:
         has_checkpoint, has_result = self.checkpoint is not None, self.out is not None or self.as_json
-        yield (self.ledger_address is None) != (self.dataset is None), "--ledger and --dataset go together."
         yield (
             (self.resume or self.key_file is not None or self.checkpoint_every is not None) and not has_checkpoint,
             "--resume, --checkpoint-every and --key-file need --checkpoint FILE.",
@@ -101,7 +113,9 @@ class Terms:
         taken: set[Path] = set()
         for option, place in places.items():
             if place is not None:
-                check_place(option, place, [one for one in kept if one], "the data, the ledger or the key")
+                is_state = option == "--checkpoint"  # made to be written again and again
+                named = "the data, the ledger or the key"
+                check_place(option, place, [one for one in kept if one], named, force=self.force or is_state)
                 if place.resolve() in taken:
                     raise click.UsageError("--out, --report and --checkpoint are different files.")
                 taken.add(place.resolve())

@@ -166,3 +166,13 @@ def test_an_entry_is_the_row_read():
     created = read_row(ROWS[0], TERMS)
     assert (created.event, created.kind, created.previous) == (None, "create", NO_HASH)
     assert created.to_dict()["event"] is None
+
+
+def test_rows_have_the_hashes_they_always_had():
+    """Recorded from the first version of the format: ledgers of old verify for ever."""
+    first = chain.first_row("data", "2026-01-01T00:00:00+00:00", TERMS)
+    assert first.hash == "c6929f757a57c6a816b08a5cea17cb249aca901d66b8d50b350f78dfa8fe415a"
+    texts = ("now", "charge", write_event(Pure(0.25)), "1/4", "1/4", None, "note", first.hash)
+    row = seal(Row("data", 1, *texts), TERMS)
+    assert row.hash == "03f3e9367be1fdbc3ab6b29d211c037ff81294e10a223cf9012193dba84f7c31"
+    assert verify("data", TERMS, [first, row]) == row.hash

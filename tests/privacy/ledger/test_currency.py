@@ -10,13 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from hushrank.privacy import gdp
+from hushrank.privacy import accountant, gdp
 from hushrank.privacy.accountant import squared_mu
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
 from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger.currency import DECIMAL_ROUNDING, GRAIN, Terms, canonical, read_fraction, write_fraction
+from hushrank.privacy.ledger.currency import (
+    DECIMAL_ROUNDING,
+    GRAIN,
+    Cost,
+    Terms,
+    canonical,
+    read_fraction,
+    write_fraction,
+)
 from hushrank.privacy.shares import split_budget
 
 PURE, GDP = Terms.of(Budget(1.0)), Terms.of(Budget(3.0, 1e-6, "add_remove", "user"))
@@ -304,3 +312,77 @@ def test_many_tiny_releases_are_not_free():
         event = Repeated(event, 2**53)
     with pytest.raises(BudgetExceeded):
         GDP.total_after(Fraction(0), GDP.cost(event))
+
+
+# A reserved part
+
+RESERVED = Terms.of(Budget(3.0, 1e-6), pure=1.0)
+
+
+def test_what_is_not_reserved_is_worth_the_rest():
+    assert RESERVED.cap == Fraction(gdp.mu_of_budget(2.0, 1e-6)) ** 2 == Terms.of(Budget(2.0, 1e-6)).cap
+    assert (RESERVED.main_epsilon, RESERVED.currency, RESERVED.is_consistent()) == (2.0, "gdp", True)
+    assert not Terms(RESERVED.budget, GDP.cap, 1.0).is_consistent()
+    assert Fraction(Terms.of(Budget(1.1, 1e-6), pure=0.1).main_epsilon) + Fraction(0.1) <= Fraction(1.1)
+
+
+def test_both_parts_are_exact_to_the_last_grain():
+    full = Cost(RESERVED.cap - GRAIN, Fraction(0))
+    assert RESERVED.total(full, Cost(GRAIN)).main == RESERVED.cap
+    with pytest.raises(BudgetExceeded) as refusal:
+        RESERVED.total(full, Cost(2 * GRAIN))
+    assert refusal.value.currency == "mu^2"
+    assert RESERVED.pure_limit == DECIMAL_ROUNDING
+    last = Fraction(1) - Fraction(1, 2**60)
+    assert RESERVED.from_reserve(Pure(2.0**-60), last) == Fraction(1, 2**60)
+    assert RESERVED.from_reserve(Pure(2.0**-50), last) == 0
+    with pytest.raises(BudgetExceeded) as refusal:
+        RESERVED.total(Cost(), Cost(pure=RESERVED.pure_limit + GRAIN))
+    assert refusal.value.currency == "epsilon"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.floats(2.0, 50.0).map(Gaussian)
+        | st.sampled_from([0.1, 0.25, 0.3, 0.01]).map(Pure)
+        | st.tuples(st.floats(2.0, 50.0).map(Gaussian), st.sampled_from([0.1, 0.2]).map(Pure)).map(Composed),
+        max_size=25,
+    )
+)
+def test_no_sequence_of_charges_passes_either_part(events):
+    spent = Cost()
+    for event in events:
+        cost = RESERVED.price(event, spent)
+        pure = sum(leaf.epsilon for leaf in getattr(event, "events", (event,)) if isinstance(leaf, Pure))
+        fits = spent.pure + Fraction(pure) <= RESERVED.pure_limit
+        assert cost.pure == (Fraction(pure) if fits else 0)
+        if not fits or not pure:
+            assert cost.main == RESERVED.cost(event)
+        try:
+            spent = RESERVED.total(spent, cost)
+        except BudgetExceeded:
+            assert spent.main + cost.main > RESERVED.cap
+    assert spent.main <= RESERVED.cap and spent.pure <= DECIMAL_ROUNDING
+
+
+@pytest.mark.parametrize(("epsilon", "pure"), [(3.0, 1.0), (1.0, 0.5), (6.0, 0.1), (2.0, 1.9)])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_the_worst_pair_of_both_parts_keeps_the_promise(epsilon, pure, delta):
+    """All of both parts at once, by the exact law of a Gaussian release beside randomized response."""
+    terms = Terms.of(Budget(epsilon, delta), pure=pure)
+    noise = math.nextafter(1.0 / math.sqrt(terms.cap), math.inf)
+    assert accountant.delta(Composed([Gaussian(noise), Pure(pure)]), epsilon) <= delta
+    planted = Gaussian(1.0 / gdp.mu_of_budget(epsilon, delta))  # as if the whole budget were left for Gaussian releases
+    assert accountant.delta(Composed([planted, Pure(pure)]), epsilon) > delta
+
+
+def test_a_reserved_part_survives_its_text_and_is_unknown_to_older_versions():
+    text = RESERVED.to_text()
+    assert Terms.from_text(text) == RESERVED and '"pure":1.0' in text
+    assert "pure" not in Budget.__slots__  # the names that older versions know: they refuse any other as a newer one's
+    for change in ({"pure": 0.0}, {"pure": 3.0}, {"pure": -1.0}, {"pure": 1}, {"pure": "1"}, {"pure": None}):
+        with pytest.raises(ValueError):
+            Terms.from_text(canonical({**json.loads(text), **change}))
+    with pytest.raises(ValueError):
+        Terms.from_text(canonical({**json.loads(PURE.to_text()), "pure": 0.5}))

@@ -184,7 +184,7 @@ def test_an_entry_that_was_seen_must_be_there(where):
         kept = History("data", terms, "shown", seen)
         calls = [
             lambda connection, k=kept: k.last(connection, k.seen),
-            lambda connection, k=kept: k.append(connection, k.seen, write_event(Pure(0.5)), Fraction(1, 2), None, ""),
+            lambda connection, k=kept: k.append(connection, k.seen, write_event(Pure(0.5)), None, ""),
             lambda connection, k=kept: k.verify(k.rows(connection), k.seen),
         ]
         for call in calls:

@@ -1,25 +1,21 @@
 """The ledger as users meet it: data sets with budgets, charged before anything is released.
 
-Charge     one serializable transaction, on disk before `charge` returns; an overdraft writes nothing.
+Accounts   one per data set; ledger/account.py has what can be done with them.
 Privacy    docs/privacy/ledger.md
 """
 
 import os
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from hushrank.exceptions import InvalidParameter, LedgerError
-from hushrank.privacy.events import Event, check_event
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit, parse_neighbors, parse_unit
 from hushrank.privacy.ledger import chain, history, names, schema
+from hushrank.privacy.ledger.account import Account
 from hushrank.privacy.ledger.address import open_store
 from hushrank.privacy.ledger.chain import Entry
-from hushrank.privacy.ledger.currency import Amount, Terms
-from hushrank.privacy.ledger.history import History
-from hushrank.privacy.ledger.store import OutcomeUnknown
+from hushrank.privacy.ledger.currency import Terms
 
 
 class Ledger:
@@ -53,15 +49,18 @@ class Ledger:
         delta: float = 0.0,
         neighbors: Neighbors | str = Neighbors.REPLACE,
         unit: Unit | str = Unit.ROW,
-    ) -> "Account":
+        pure: float = 0.0,
+    ) -> Account:
         """Set up a data set; budget, relation, unit and currency are fixed for its life.
 
+        `pure` is a part of epsilon that is reserved for pure releases, whose epsilons add up there; the rest is for
+        Gaussian ones, and both together are what epsilon and delta promise.
         The file and the tables are made if there are none. A name that exists, or that could be taken for one that
         does, is refused: two budgets of one look would be two for one data set.
         """
         names.check_new_name(name, "Ledger.create")
         budget = Budget(epsilon, delta, parse_neighbors(neighbors, "Ledger.create"), parse_unit(unit, "Ledger.create"))
-        terms = Terms.of(budget)
+        terms = Terms.of(budget, pure)
 
         def work(connection: Connection) -> Entry:
             existing = schema.dataset_names(connection)
@@ -74,7 +73,7 @@ class Ledger:
 
         return Account(self, name, terms, self._store.write(work, create=True))
 
-    def __getitem__(self, name: str) -> "Account":
+    def __getitem__(self, name: str) -> Account:
         names.check_known_name(name, "Ledger")
         text = self._store.read(lambda connection: schema.find_terms(connection, name))
         if text is None:
@@ -118,160 +117,3 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ledger, (self._store.address,)
-
-
-class Account:
-    """The budget of one data set; `Ledger.create` and `ledger[name]` make it.
-
-    A copy is the account itself. Pickling keeps the address of the ledger, with its password if it has one, and
-    connects again.
-    """
-
-    def __init__(self, ledger: Ledger, name: str, terms: Terms, seen: Entry | None = None) -> None:
-        self._ledger, self._name, self._terms = ledger, name, terms
-        self._history = History(name, terms, ledger._store.shown, seen)
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self._name
-
-    @property
-    def terms(self) -> Terms:
-        """Budget and exact cap."""
-        return self._terms
-
-    @property
-    def budget(self) -> Budget:
-        """The whole budget, with relation and unit."""
-        return self._terms.budget
-
-    @property
-    def currency(self) -> str:
-        """What adds up: mu^2 ("gdp", delta > 0) or epsilon ("pure", delta = 0)."""
-        return self._terms.currency
-
-    def charge(
-        self,
-        event: Event,
-        key: str | None = None,
-        neighbors: Neighbors | str | None = None,
-        unit: Unit | str | None = None,
-        note: str = "",
-    ) -> Entry:
-        """Pay for one release before it is made; on disk when this returns.
-
-        Parameters
-        ----------
-        event : Event
-            Pure releases, and with delta > 0 Gaussian ones.
-        key : str, optional
-            Names one release. A second charge under the same key returns the first entry and costs nothing, so that
-            a job may ask again after a crash; a key must never be used for another release.
-        neighbors, unit : optional
-            What the release is private for; refused if the data set was created for something else.
-        note : str
-            Kept in the history; public like everything in it.
-
-        Returns
-        -------
-        Entry
-            What was written.
-
-        Raises
-        ------
-        BudgetExceeded
-            If less is left; nothing is written.
-        LedgerError
-            If the ledger is out of reach or damaged. Nothing was charged, unless the message says that the outcome
-            is unknown.
-        """
-        check_event(event, "Account.charge")
-        self._check_same("neighbors", None if neighbors is None else parse_neighbors(neighbors, "Account.charge"))
-        self._check_same("unit", None if unit is None else parse_unit(unit, "Account.charge"))
-        if key is not None:
-            names.check_text(key, "key", "Account.charge", names.MAX_KEY)
-        if note != "":
-            names.check_text(note, "note", "Account.charge", names.MAX_NOTE)
-        request = (chain.write_event(event), self._terms.cost(event), key, note)
-        try:
-            return self._append(*request)
-        except OutcomeUnknown as lost:
-            if key is None:
-                raise
-            try:
-                return self._append(*request)  # finds the first charge if it was committed
-            except LedgerError:
-                raise OutcomeUnknown(f"{lost}; charge again under the same key to find out") from lost
-
-    def spent(self) -> Amount:
-        """What all charges cost so far."""
-        return self._terms.spent_amount(self.last().spent)
-
-    def left(self) -> Amount:
-        """What can still be charged."""
-        return self._terms.left_amount(self.last().spent)
-
-    def last(self) -> Entry:
-        """The newest entry; its number counts the charges, its hash is the head of the chain.
-
-        It must continue the one before it, and all since the last one that this account has seen.
-        """
-        return self._ledger._store.read(partial(self._history.last, seen=self._history.seen))
-
-    def history(self) -> list[Entry]:
-        """All entries in order; number 0 created the data set."""
-        return [chain.read_row(row, self._terms) for row in self._ledger._store.read(self._history.rows)]
-
-    def verify(self, head: str | None = None) -> str:
-        """Recompute the whole history; raise LedgerError at the first bad entry.
-
-        Parameters
-        ----------
-        head : str, optional
-            A hash that `verify` returned earlier and that was kept elsewhere. It must occur in the chain: entries cut
-            off the end leave no other trace.
-
-        Returns
-        -------
-        str
-            Hash of the last entry.
-        """
-        seen = self._history.seen
-        rows = self._ledger._store.read(self._history.rows)
-        newest = self._history.verify(rows, seen)
-        if head is not None and head not in [row.hash for row in rows]:
-            lost = "entries were cut off or written anew, or the head is that of another data set"
-            raise LedgerError(f"data set {self._name!r} does not hold the head {head}: {lost}")
-        return newest
-
-    def _append(self, event: str, cost: Fraction, key: str | None, note: str) -> Entry:
-        seen = self._history.seen
-        work = partial(self._history.append, seen=seen, event=event, cost=cost, key=key, note=note)
-        entry = self._ledger._store.write(work)
-        self._history.remember(entry)
-        return entry
-
-    def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:
-        fixed = getattr(self.budget, name)
-        if asked is not None and asked != fixed:
-            requirement = f"{fixed.value!r}, for which data set {self._name!r} was created"
-            raise InvalidParameter("Account.charge", name, requirement, asked.value)
-
-    def __repr__(self) -> str:
-        budget = self.budget
-        fixed = f"epsilon={budget.epsilon}, delta={budget.delta}, neighbors={budget.neighbors}, unit={budget.unit}"
-        return f"Account({self._name!r}, {fixed}, ledger={self._ledger._store.shown})"
-
-    def __copy__(self) -> "Account":
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Account":
-        return self  # scikit-learn copies the parameters of estimators; there is one budget
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._ledger, self._name, self._terms.to_text())
-
-
-def _reopen(ledger: Ledger, name: str, terms: str) -> Account:
-    return Account(ledger, name, Terms.from_text(terms))

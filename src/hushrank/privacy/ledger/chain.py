@@ -16,7 +16,7 @@ from typing import Any
 
 from hushrank.exceptions import InvalidParameter, LedgerError
 from hushrank.privacy.events import Event, from_dict, to_dict
-from hushrank.privacy.ledger.currency import Terms, canonical, read_fraction, write_fraction
+from hushrank.privacy.ledger.currency import Cost, Terms, canonical, read_fraction, write_fraction
 
 CREATE, CHARGE = "create", "charge"
 NO_HASH = "0" * 64
@@ -45,7 +45,8 @@ class Entry:
     """One line of the history, read.
 
     `cost` and `spent`, the total after it, are exact and count in the currency of the account. The event of entry 0,
-    which created the data set, is None. `time` is UTC in ISO 8601.
+    which created the data set, is None. `time` is UTC in ISO 8601. `pure_cost` and `pure_spent` are the epsilons that a
+    reserved part has paid, and None where nothing was reserved.
     """
 
     number: int
@@ -58,16 +59,25 @@ class Entry:
     note: str
     hash: str
     previous: str
+    pure_cost: Fraction | None = None
+    pure_spent: Fraction | None = None
+
+    @property
+    def paid(self) -> Cost:
+        """The cost by the part that paid it."""
+        return Cost(self.cost, self.pure_cost or Fraction(0))
+
+    @property
+    def total(self) -> Cost:
+        """What was spent until then, by the part that paid it."""
+        return Cost(self.spent, self.pure_spent or Fraction(0))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-safe description; fractions are texts "numerator/denominator"."""
         values = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            **values,
-            "event": None if self.event is None else to_dict(self.event),
-            "cost": write_fraction(self.cost),
-            "spent": write_fraction(self.spent),
-        }
+        sums = {name: write_fraction(value) for name, value in values.items() if isinstance(value, Fraction)}
+        known = {name: value for name, value in values.items() if value is not None or not name.startswith("pure_")}
+        return {**known, **sums, "event": None if self.event is None else to_dict(self.event)}
 
 
 def digest(row: Row, terms: Terms) -> str:
@@ -84,7 +94,8 @@ def seal(row: Row, terms: Terms) -> Row:
 
 def first_row(dataset: str, time: str, terms: Terms) -> Row:
     """Entry 0: the creation of a data set."""
-    return seal(Row(dataset, 0, time, CREATE, terms.to_text(), "0/1", "0/1", None, "", NO_HASH), terms)
+    nothing = write_cost(Cost(), terms)
+    return seal(Row(dataset, 0, time, CREATE, terms.to_text(), nothing, nothing, None, "", NO_HASH), terms)
 
 
 def write_event(event: Event) -> str:
@@ -100,8 +111,9 @@ def read_row(row: Row, terms: Terms) -> Entry:
     try:
         _check(all(isinstance(value, str) for value in (row.time, row.note, row.hash)), "a field has a wrong type")
         _check(row.hash == digest(row, terms), "its contents do not match its hash")
-        entry = _parse(row)
+        entry = _parse(row, terms)
         _check(0 <= entry.cost <= entry.spent <= terms.limit, "its total is not within the cap")
+        _check(0 <= entry.paid.pure <= entry.total.pure <= terms.pure_limit, "its total is not within the pure part")
     except (TypeError, ValueError, RecursionError) as problem:
         # InvalidParameter is a ValueError: an event that is none any more. Texts can be nested without end.
         raise damage(row.dataset, row.number, str(problem)) from None
@@ -128,7 +140,7 @@ def follow(dataset: str, terms: Terms, rows: Iterable[Row], before: Entry | None
     """
     entry = before
     for row in rows:
-        number, spent = (0, Fraction(0)) if entry is None else (entry.number + 1, entry.spent)
+        number, spent = (0, Cost()) if entry is None else (entry.number + 1, entry.total)
         if row.number != number:
             raise damage(dataset, number, "it is missing")
         if row.previous != (NO_HASH if entry is None else entry.hash):
@@ -148,34 +160,52 @@ def damage(dataset: str, number: Any, reason: str) -> LedgerError:
     return LedgerError(f"data set {dataset!r} is damaged at entry {number}: {' '.join(reason.split())}")
 
 
-def _parse(row: Row) -> Entry:
+def write_cost(cost: Cost, terms: Terms) -> str:
+    """The text of a cost or total: a fraction, and after a plus sign that of the reserved part where there is one."""
+    main = write_fraction(cost.main)
+    return f"{main}+{write_fraction(cost.pure)}" if terms.pure else main
+
+
+def _read_cost(text: Any, terms: Terms) -> tuple[Fraction, Fraction | None]:
+    if not terms.pure:
+        return read_fraction(text), None
+    main, plus, pure = text.partition("+") if isinstance(text, str) else ("", "", "")
+    _check(bool(plus), "a sum of its two parts is missing")
+    return read_fraction(main), read_fraction(pure)
+
+
+def _parse(row: Row, terms: Terms) -> Entry:
     _check(type(row.number) is int and row.kind == (CHARGE if row.number else CREATE), "its kind is wrong")
-    event = _read_event(row.event) if row.kind == CHARGE else None
-    cost, spent = read_fraction(row.cost), read_fraction(row.spent)
-    return Entry(row.number, row.time, row.kind, event, cost, spent, row.key, row.note, row.hash, row.previous)
+    event = read_event(row.event) if row.kind == CHARGE else None
+    (cost, pure_cost), (spent, pure_spent) = _read_cost(row.cost, terms), _read_cost(row.spent, terms)
+    texts = (row.key, row.note, row.hash, row.previous)
+    return Entry(row.number, row.time, row.kind, event, cost, spent, *texts, pure_cost, pure_spent)
 
 
-def _recompute(entry: Entry, row: Row, terms: Terms, spent: Fraction) -> None:
-    """ValueError unless the entry costs what its event does and adds that to `spent`."""
+def _recompute(entry: Entry, row: Row, terms: Terms, spent: Cost) -> None:
+    """ValueError unless the entry costs what its event does, each part what it owes, and adds that to `spent`."""
     if entry.event is None:
         _check(row.event == terms.to_text(), "the caps it states are not those of the data set")
-        _check(entry.cost == 0, "creating a data set costs nothing")
+        _check(entry.paid == Cost(), "creating a data set costs nothing")
     else:
-        _check(_is_cost(terms, row.cost, row.event), "the cost is not that of the event")
-    _check(entry.spent == spent + entry.cost, "the running total is wrong")
+        reserved = terms.from_reserve(entry.event, spent.pure)
+        is_cost = _is_cost(terms, write_fraction(entry.cost), row.event, reserved > 0)
+        _check(entry.paid.pure == reserved and is_cost, "the cost is not that of the event")
+    _check(entry.total == spent + entry.paid, "the running total is wrong")
 
 
 # Charges recompute each other's entries, and most of them are for a few events: what a text means is worked out once.
 
 
 @lru_cache(maxsize=256)
-def _read_event(text: str) -> Event:
+def read_event(text: str) -> Event:
+    """The event that `write_event` wrote."""
     return from_dict(json.loads(text))
 
 
 @lru_cache(maxsize=256)
-def _is_cost(terms: Terms, cost: str, event: str) -> bool:
-    return terms.is_cost(read_fraction(cost), _read_event(event))
+def _is_cost(terms: Terms, cost: str, event: str, has_reserve: bool) -> bool:
+    return terms.is_cost(read_fraction(cost), read_event(event), has_reserve)
 
 
 def _check(is_right: bool, problem: str) -> None:

@@ -6,14 +6,14 @@ Privacy    docs/privacy/ledger.md, section 5: what a check shows, and what a wri
 """
 
 from datetime import UTC, datetime
-from fractions import Fraction
 
 from sqlalchemy import Connection
 
-from hushrank.exceptions import InvalidParameter, LedgerError
-from hushrank.privacy.ledger import chain, schema
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from hushrank.privacy.events import Event
+from hushrank.privacy.ledger import chain, schema, words
 from hushrank.privacy.ledger.chain import CHARGE, Entry, Row
-from hushrank.privacy.ledger.currency import Terms, write_fraction
+from hushrank.privacy.ledger.currency import Cost, Terms
 
 CHECKED_ROWS = 1000
 """Entries at the end of a history that the first charge of an account recomputes."""
@@ -61,9 +61,7 @@ class History:
         if self.seen is None or entry.number > self.seen.number:
             self.seen = entry
 
-    def append(
-        self, connection: Connection, seen: Entry | None, event: str, cost: Fraction, key: str | None, note: str
-    ) -> Entry:
+    def append(self, connection: Connection, seen: Entry | None, event: str, key: str | None, note: str) -> Entry:
         """Write a charge, or find the one that was written under the same key. To be remembered after the commit."""
         if seen is None:
             chain.check_cap(self._dataset, self._terms)
@@ -74,11 +72,22 @@ class History:
             # The entry can be seen; that it is on disk is not known before something is committed after it.
             schema.confirm(connection)
             return self._read_again(connection, known, event)
-        spent = write_fraction(self._terms.total_after(last.spent, cost))
-        texts = (_now(), CHARGE, event, write_fraction(cost), spent, key, note, last.hash)
+        cost = self.check(chain.read_event(event), last)
+        paid, spent = (chain.write_cost(part, self._terms) for part in (cost, last.total + cost))
+        texts = (_now(), CHARGE, event, paid, spent, key, note, last.hash)
         row = chain.seal(Row(self._dataset, last.number + 1, *texts), self._terms)
         schema.insert_row(connection, row)
         return chain.read_row(row, self._terms)
+
+    def check(self, event: Event, last: Entry) -> Cost:
+        """What each part would pay for an event after the entry `last`, or BudgetExceeded in words."""
+        cost = self._terms.price(event, last.total)
+        try:
+            self._terms.total(last.total, cost)
+        except BudgetExceeded as refusal:
+            said = words.say_refusal(self._dataset, self._terms, last, cost)
+            raise BudgetExceeded(refusal.asked, refusal.left, refusal.currency, said) from None
+        return cost
 
     def _read_end(self, connection: Connection, seen: Entry | None, most: int) -> Entry:
         """The newest entry, after all since the one that was seen, or else the last `most`, were recomputed.

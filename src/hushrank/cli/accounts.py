@@ -1,0 +1,105 @@
+"""The account that a command charges: its options, the delta that it brings, and what is said about it."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.markup import escape
+
+from hushrank.cli.options import options
+from hushrank.privacy.charging import SPENT
+from hushrank.registry import find
+
+LEDGER_OPTIONS = options(
+    click.option(
+        "--ledger",
+        "ledger_address",
+        type=click.Path(),
+        help="Ledger to charge: a file or a database URL. Needs --dataset.",
+    ),
+    click.option("--dataset", help="Name of the data set in the ledger."),
+    click.option("--note", metavar="TEXT", help="What the release is for; kept in the history of the ledger."),
+)
+
+
+def check_ledger_options(address: str | None, dataset: str | None, note: str | None) -> None:
+    """Refuse options that do not go together."""
+    if (address is None) != (dataset is None):
+        raise click.UsageError("--ledger and --dataset go together.")
+    if note is not None and address is None:
+        raise click.UsageError("--note is kept in a ledger: give --ledger and --dataset as well.")
+
+
+def open_account(address: str | None, dataset: str | None, note: str | None) -> Any:
+    """The account to charge, which keeps the note; None without a ledger."""
+    check_ledger_options(address, dataset, note)
+    if address is None:
+        return None
+    account = find("Ledger")(address)[dataset]
+    return account if note is None else account.with_note(note)
+
+
+def is_given(name: str) -> bool:
+    """Whether an option of the running command was written down, and is no default."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def choose_delta(delta: float | None, account: Any) -> float:
+    """The delta that was given, or that of the account, or the default; click.MissingParameter where there is none."""
+    if account is not None and not is_given("delta"):
+        return float(account.budget.delta)
+    if delta is None:
+        raise click.MissingParameter(
+            ctx=click.get_current_context(silent=True), param_hint="'--delta'", param_type="option"
+        )
+    return delta
+
+
+def tell_account(account: Any, *, as_json: bool, quiet: bool) -> None:
+    """One line about what this run has spent and what is left: on stdout, or on stderr where that is for machines."""
+    if account is None:
+        return
+    line = f"budget spent: {account.say_spent()}"
+    if not as_json:
+        Console(highlight=False).print(escape(line), soft_wrap=True)
+    elif not quiet:
+        click.echo(f"hushrank: {line}", err=True)
+
+
+@contextmanager
+def saying_spent(account: Any) -> Iterator[None]:
+    """Let whatever ends the body say what this run has spent, unless it says so already."""
+    try:
+        yield
+    except BaseException as error:
+        if account is not None and account.has_charged and not spent_notes(error):
+            error.add_note(f"{SPENT}{account.say_spent()}")
+        raise
+
+
+def spent_notes(error: BaseException | None) -> list[str]:
+    """What an error, or one that it came from, says about budget that was spent before it."""
+    found: list[str] = []
+    while error is not None:
+        found += [note for note in getattr(error, "__notes__", ()) if note.startswith("budget ") and note not in found]
+        error = error.__cause__ or error.__context__
+    return found
+
+
+@contextmanager
+def telling_warnings(quiet: bool) -> Iterator[None]:
+    """Show warnings as lines on stderr at once: one about a charge is read before that is made."""
+
+    def tell(message: Any, *_: Any, **__: Any) -> None:
+        if not quiet:
+            click.echo(f"hushrank: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        yield

@@ -1,0 +1,100 @@
+"""The account of a command: its options, its delta, and what is said when."""
+
+import warnings
+
+import click
+import pytest
+
+from hushrank.cli import accounts
+from hushrank.exceptions import LedgerError
+from hushrank.privacy.charging import SPENT
+from hushrank.privacy.events import Gaussian
+from hushrank.privacy.ledger import Ledger
+
+
+@pytest.fixture
+def account(tmp_path):
+    return Ledger(tmp_path / "budget.db").create("rows", epsilon=3, delta=1e-6)
+
+
+def test_an_account_is_opened_by_two_options(account, tmp_path):
+    address = str(tmp_path / "budget.db")
+    assert accounts.open_account(None, None, None) is None
+    assert accounts.open_account(address, "rows", None).charge(Gaussian(9.0)).note == ""
+    assert accounts.open_account(address, "rows", "why").charge(Gaussian(9.0)).note == "why"
+    with pytest.raises(LedgerError, match="no data set"):
+        accounts.open_account(address, "others", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("x", None, None), "go together"),
+        ((None, "x", None), "go together"),
+        ((None, None, "x"), "--note is kept in a ledger"),
+    ],
+)
+def test_what_does_not_go_together(given, message):
+    with pytest.raises(click.UsageError, match=message):
+        accounts.open_account(*given)
+
+
+@pytest.mark.parametrize(
+    ("words", "has_account", "expected"),
+    [([], True, 1e-6), (["--delta", "0"], True, 0.0), (["--delta", "1e-9"], False, 1e-9), ([], False, None)],
+)
+def test_where_delta_comes_from(account, words, has_account, expected):
+    @click.command()
+    @click.option("--delta", type=float)
+    def command(delta):
+        return accounts.choose_delta(delta, account if has_account else None)
+
+    if expected is None:
+        with pytest.raises(click.MissingParameter) as missing:
+            command.main(words, standalone_mode=False)
+        assert missing.value.format_message() == "Missing option '--delta'."
+    else:
+        assert command.main(words, standalone_mode=False) == expected
+    assert accounts.choose_delta(0.5, None) == 0.5  # outside of commands
+
+
+def test_one_line_about_the_budget(account, capsys):
+    accounts.tell_account(None, as_json=False, quiet=False)
+    account.charge(Gaussian(9.0))
+    for as_json, quiet in ((False, False), (False, True), (True, False), (True, True)):
+        accounts.tell_account(account, as_json=as_json, quiet=quiet)
+        out, err = capsys.readouterr()
+        said = f"budget spent: {account.say_spent()}\n"
+        assert (out, err) == (("" if as_json else said), f"hushrank: {said}" if as_json and not quiet else "")
+
+
+def test_charges_of_one_run_are_told_together(account):
+    assert not account.has_charged
+    for _ in range(4):
+        account.charge(Gaussian(18.0))
+    assert account.has_charged and account.say_spent().startswith("epsilon = 0.445 at delta = 1e-6 of 'rows'; left: ")
+
+
+def test_an_error_says_once_what_was_spent(account):
+    for body in (None, account):
+        with pytest.raises(ValueError) as raised, accounts.saying_spent(body):
+            raise ValueError("x")
+        assert accounts.spent_notes(raised.value) == []
+    account.charge(Gaussian(9.0))
+    with pytest.raises(ValueError) as raised, accounts.saying_spent(account), accounts.saying_spent(account):
+        raise ValueError("x")
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"{SPENT}epsilon = 0.445")
+    try:
+        raise KeyError("later") from raised.value
+    except KeyError as later:
+        assert accounts.spent_notes(later) == [note]
+
+
+def test_warnings_are_lines_at_once(capsys):
+    with accounts.telling_warnings(quiet=False):
+        warnings.warn("first", UserWarning, stacklevel=1)
+        assert capsys.readouterr().err == "hushrank: first\n"
+    with accounts.telling_warnings(quiet=True):
+        warnings.warn("second", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,85 @@
+"""Charge first; whatever ends a release after that says what was spent, and what ends it before says nothing."""
+
+import pytest
+
+from hushrank.exceptions import BudgetExceeded
+from hushrank.privacy.charging import MAYBE_SPENT, SPENT, charged
+from hushrank.privacy.events import Gaussian
+from hushrank.privacy.guarantee import Budget, Neighbors, Unit
+from hushrank.privacy.ledger import Ledger
+
+BUDGET = Budget(1.0, 1e-6)
+
+
+@pytest.fixture
+def account(tmp_path):
+    return Ledger(tmp_path / "budget.db").create("rows", epsilon=1, delta=1e-6)
+
+
+def run(account, error=None, event=None, budget=BUDGET):
+    with charged(account, event or Gaussian(9.0), budget, Unit.ROW, "PrivateThing"):
+        if error is not None:
+            raise error
+
+
+def test_a_charge_names_the_release_and_its_premise(account):
+    run(account)
+    run(account, budget=Budget(1.0, 1e-6, premise="nobody looks"))
+    first, second = account.history()[1:]
+    assert (first.note, second.note) == ("PrivateThing", "PrivateThing, provided that nobody looks")
+    assert first.key != second.key and len(first.key) == 32
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), MemoryError(), OSError("no disk"), ValueError("x"), SystemExit(1)]
+)
+def test_whatever_ends_a_release_says_what_was_spent(account, error):
+    with pytest.raises(type(error)) as raised:
+        run(account, error)
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"{SPENT}epsilon = 0.445 at delta = 1e-6 of 'rows'; left: at most epsilon = 0.87")
+    assert account.last().number == 1
+
+
+def test_what_is_refused_before_the_charge_says_nothing(account):
+    for refuse in (
+        lambda: run(account, event=Gaussian(0.1)),
+        lambda: run(account, budget=Budget(1.0, 1e-6, Neighbors.ADD_REMOVE)),
+    ):
+        with pytest.raises(Exception) as raised:  # of two kinds
+            refuse()
+        assert not hasattr(raised.value, "__notes__")
+    assert account.last().number == 0
+
+
+def test_without_an_account_there_is_nothing_to_say():
+    run(None)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        run(None, KeyboardInterrupt())
+    assert not hasattr(raised.value, "__notes__")
+
+
+class Foreign:
+    """An account of somebody else's, which has no words."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def charge(self, event, **_):
+        if self.error is not None:
+            raise self.error
+
+
+def test_accounts_without_words():
+    with pytest.raises(MemoryError) as raised:
+        run(Foreign(), MemoryError())
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_an_interrupt_in_the_middle_of_a_charge():
+    with pytest.raises(KeyboardInterrupt) as raised:
+        run(Foreign(KeyboardInterrupt()))
+    assert raised.value.__notes__ == [MAYBE_SPENT]
+    with pytest.raises(BudgetExceeded) as refused:
+        run(Foreign(BudgetExceeded(1.0, 0.0, "epsilon")))
+    assert not hasattr(refused.value, "__notes__")
