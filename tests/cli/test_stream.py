@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import hushrank
 from hushrank.archive.seal_keys import make_key_file
-from hushrank.cli import stream
+from hushrank.cli import stream, stream_run
 from hushrank.cli.main import INTERRUPTED
 from hushrank.cli.stream import TABLE, command
 from hushrank.engine import progress
@@ -273,6 +273,56 @@ def test_the_ledger_is_charged_once_and_refuses_before_reading(folder, monkeypat
         assert isinstance(result.exception, InvalidParameter) and "'entry', for which data set" in str(result.exception)
         result = run(f"{line} --dataset others")
         assert isinstance(result.exception, LedgerError)
+
+
+@pytest.fixture
+def account(folder):
+    with Ledger("budget.db") as ledger:
+        yield ledger.create("updates", epsilon=9.0, delta=1e-7, neighbors="add_remove", unit="entry")
+
+
+CHARGED = "--shape 40 30 --rank 2 --epsilon 1 --ledger budget.db --dataset updates"
+
+
+def test_the_account_brings_its_delta_and_keeps_a_note(account, capsys):
+    command.main(f"updates.csv {CHARGED} --note monday --json".split(), standalone_mode=False)
+    out, err = capsys.readouterr()
+    assert json.loads(out)["privacy_"]["delta"] == 1e-7 and account.last().note.endswith("; monday")
+    assert err.startswith("hushrank: budget spent: epsilon = 1 at delta = 1e-7 of 'updates'; left: at most epsilon = ")
+    given = json.loads(run(f"updates.csv {CHARGED} --delta 1e-8 --json --quiet").stdout)["privacy_"]["delta"]
+    assert given == 1e-8
+    result = run(f"updates.csv {CHARGED} --out found")
+    assert "budget spent: epsilon = 1 at delta = 1e-7" in result.output
+
+
+@pytest.mark.parametrize("error", [stream_run.Stopped(), CheckpointError("no disk"), MemoryError()])
+def test_an_end_after_the_charge_says_what_was_spent(account, folder, monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error
+
+    if isinstance(error, CheckpointError):  # the release was made, and nobody may see it
+        monkeypatch.setattr(stream_run.Keeper, "save", lambda self: fail() if self.sketch.n_releases else None)
+    else:
+        monkeypatch.setattr(TurnstileSketch, "_learn", fail)
+    try:
+        command.main(f"updates.csv {CHARGED} --out found".split(), standalone_mode=False)
+        pytest.fail("it went on")
+    except BaseException as raised:
+        out, err = capsys.readouterr()
+        said = err if isinstance(error, stream_run.Stopped) else "\n".join(raised.__notes__)
+        assert (getattr(raised, "code", None) == 130) == isinstance(error, stream_run.Stopped)
+    assert account.last().number == 1 and not (folder / "found").exists()
+    assert "budget was spent: epsilon = 1 at delta = 1e-7 of 'updates'; left: at most " in said and out == ""
+
+
+def test_a_factorization_that_cannot_be_written_is_written_elsewhere(account, folder, monkeypatch, capsys):
+    (folder / "gone").mkdir()
+    real = TurnstileSketch._learn
+    monkeypatch.setattr(TurnstileSketch, "_learn", lambda *given: ((folder / "gone").rmdir(), real(*given))[1])
+    with pytest.raises(click.ClickException, match="THE FACTORIZATION IS IN") as raised:
+        command.main(f"updates.csv {CHARGED} --out gone/found --json".split(), standalone_mode=False)
+    assert "found-2" in raised.value.format_message() and hushrank.load("found-2").release_ == 1
+    assert json.loads(capsys.readouterr().out)["release_"] == 1
 
 
 def test_a_state_with_noise_is_charged_when_it_starts(folder):
