@@ -181,7 +181,7 @@ iterator of blocks, or function that returns such an iterator
     def _check_data(self, *data: Any) -> Check:
         """What `check` does with the data of `fit`, in an object of its own: what that keeps for later is let go of."""
         trial = object.__new__(type(self))
-        trial.__dict__.update(vars(self))
+        trial.__dict__.update(self.__dict__)
         return trial._try_data(*data)
 
     def _try_data(self, *data: Any) -> Check:

@@ -20,6 +20,7 @@ from hushrank.estimators.completion.parameters import (
     NewItemsParam,
     build_catalogue,
 )
+from hushrank.estimators.fit_times import rating_time
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget, Unit
@@ -139,3 +140,6 @@ class CompletionPlanner(PrivateRelease):
         return forecast_completion(
             releases.event, sizes["n_users"], sizes["n_items"], half_range, has_offsets=has_offsets
         )
+
+    def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
+        return rating_time(sizes.get("n_ratings"), self.method)

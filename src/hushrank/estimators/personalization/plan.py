@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hushrank.base import Param, PrivateRelease, Releases, Sizes
 from hushrank.bounds.representation import START_DEGRADED, START_HOPELESS, start_noise_ratio
+from hushrank.estimators.fit_times import record_time
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection, round_events
 from hushrank.estimators.personalization.options import METHODS, PersonalizationMethodParam, to_options
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
@@ -131,6 +132,9 @@ class RepresentationPlanner(PrivateRelease):
             )
         elif ratio > START_DEGRADED:
             yield f"few users for this budget: the noise of the start is {ratio:.2g} of its signal; expect a loss"
+
+    def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
+        return record_time(sizes.get("n_records"), sizes["n_features"], self.method)
 
     def _start_noise(self, releases: SharedBudget, sizes: Sizes) -> float:
         mu = 1.0 / releases.event.noise_multiplier

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.records.forms import DESIGNS, MOST_ENTRIES
+from hushrank.estimators.fit_times import measurement_time
 from hushrank.estimators.trace.forecast import (
     START_DEGRADED,
     START_HOPELESS,
@@ -167,6 +168,9 @@ class TracePlanner(PrivateRelease):
             yield f"few records for this budget: the noise of the start is {ratio:.2g} times the signal; expect a loss"
         if self.privacy == "label":
             yield "answers alone are hidden: who is in the data, and what was measured, is taken for public"
+
+    def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
+        return measurement_time(sizes["n_samples"], sizes["n_rows"], sizes["n_columns"], self.design)
 
     def _setting(self, releases: SharedBudget, sizes: Sizes) -> Setting:
         mu, shape = 1.0 / releases.event.noise_multiplier, (sizes["n_rows"], sizes["n_columns"])
