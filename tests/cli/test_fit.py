@@ -154,7 +154,7 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
 RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
 CHOOSING = {
     "INPUT": {"--columns", "--report"},
-    "RATINGS": set(),
+    "RATINGS": {"--user-col", "--item-col", "--rating-col", "--titles", "--title-col"},
     "RECORDS": {"--user", "--target", "--features"},
     "MEASUREMENTS": {"--target", "--x", "--z", "--row", "--column", "--features"},
 }
