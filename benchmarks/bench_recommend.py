@@ -1,7 +1,7 @@
 """Recommendations for many users from a large catalogue: time on two threads, and memory.
 
 Random parameters stand for a model: what a query takes does not depend on what was learned. With item features a user
-has 33 slopes more. Beside it stands the plain way, as NumPy has it: all scores of 256 users, and a partial sort of them.
+has 33 slopes more. Beside it stands the plain way of NumPy: all scores of 256 users, and a partial sort of them.
 Each run is a process of its own, whose peak is VmHWM, libraries and model included; its items are compared.
 """
 

@@ -289,7 +289,7 @@ RUNNING = {
 }
 CHOOSING = {
     "INPUT": {"--columns", "--report"},
-    "RATINGS": set(),
+    "RATINGS": {"--user-col", "--item-col", "--rating-col", "--titles", "--title-col"},
     "RECORDS": {"--user", "--target", "--features"},
     "MEASUREMENTS": {"--target", "--x", "--z", "--row", "--column", "--features"},
 }

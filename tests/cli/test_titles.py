@@ -45,8 +45,8 @@ def test_missing_columns_are_guessed(movies, tmp_path):
     (tmp_path / "x.csv").write_text("item,booktitle\n1,x\n")
     with pytest.raises(InvalidParameter, match=r"no column 'title'. Did you mean --title-col booktitle\?"):
         read_titles(tmp_path / "x.csv", [1])
-    with pytest.raises(InvalidParameter, match=r"columns item and nam; got x.csv: no column 'nam'"):
-        read_titles(tmp_path / "x.csv", [1], title_column="nam")
+    with pytest.raises(InvalidParameter, match=r"columns item and label; got x.csv: no column 'label'"):
+        read_titles(tmp_path / "x.csv", [1], title_column="label")
 
 
 @click.command()

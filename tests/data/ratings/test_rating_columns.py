@@ -260,7 +260,7 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
     expected = {
         "x.npz": f"{known}; got 'x.npz'",
         "y.csv": "an existing file; got 'y.csv'",
-        "x.csv": "a table with the columns user, item, rating; got \"no column 'rating'\"",
+        "x.csv": "a table with the columns user, item, rating; got no column 'rating'",
         "x.parquet": "a readable Parquet file; got 'x.parquet: damaged, or of another kind'",
         "folder": "a folder with Parquet files; got 'folder: none found'",
     }
