@@ -43,12 +43,15 @@ def measure(recommender: Any, source: Any, history: UserBlock, rule: LeaveOut, k
     names = [NAMES[MODEL], NAMES[BASELINE], ITEM_MEANS, *([GLOBAL_MEAN] if has_errors else [])]
     others = raw_references(history, source.n_items)[: len(names) - 2]
     contest = make_recommender_contest(recommender, rule, k, baselines=True, others=others)
-    rows = sum((user_numbers(block, contest).sum(axis=0) for block in source.blocks()), start=np.zeros(1))
     n = len(names)
+    rows = np.zeros(2 * (n + 1) if has_errors else n + 1)
+    for block in source.blocks():
+        rows += user_numbers(block, contest).sum(axis=0)
     errors, recalls = (rows[:n], rows[n + 1 :]) if has_errors else (None, rows)
     lines: list[Line] = []
     for i, name in enumerate(names):
-        rmse = None if errors is None else rating_width(recommender) * _quotient(errors[i], rows[n]) ** 0.5
+        squares = None if errors is None else _quotient(errors[i], rows[n])
+        rmse = None if squares is None else rating_width(recommender) * squares**0.5
         recall = None if name == GLOBAL_MEAN else _quotient(recalls[i], recalls[n])
         lines.append((name, rmse, recall))
     return lines
@@ -66,12 +69,13 @@ def measure_reference(source: Any, history: UserBlock, rule: LeaveOut, rank: int
     """Name and RMSE of a factorization of explicit ratings that is fitted without privacy."""
     held_out = join_blocks([rule.split(block)[1] for block in source.blocks()])
     if not len(held_out.items):
-        return FACTORS, 0.0, None
+        return FACTORS, None, None
     model = fit_em(history, source.n_items, min(rank, source.n_items))
     users = np.repeat(np.arange(len(held_out)), np.diff(held_out.indptr))
     predicted = model.predict(history, users, held_out.items)
     return FACTORS, width / 2.0 * root_mean_squared_error(predicted, held_out.values.astype(np.float64)), None
 
 
-def _quotient(top: float, bottom: float) -> float:
-    return float(top / bottom) if bottom > 0.0 else 0.0
+def _quotient(top: float, bottom: float) -> float | None:
+    """None where nothing was held out."""
+    return float(top / bottom) if bottom > 0.0 else None

@@ -32,6 +32,10 @@ SEEN = (
 )
 THROWN_AWAY = "The model was fitted without the held-out ratings, for this evaluation, and is not kept."
 
+BY_RATING = (
+    "A model of explicit feedback lists what a person would rate highest, which is not what most people choose: for "
+    "recall, compare feedback 'implicit'."
+)
 PAID = "These numbers have noise that was paid for and may be published."
 SEEDED = "MUST NOT BE PUBLISHED: anyone who knows the seed can remove the noise."
 
@@ -216,7 +220,12 @@ def _tell_exact(model: Any, source: Any, rule: LeaveOut, k: int, reference: bool
     if reference and model.feedback == "explicit":
         numbers.append(measure_reference(source, history, rule, model.rank, rating_width(model)))
     scores = tuple(Score(*line) for line in numbers)
-    return Evaluation(scores, k, False, None, None, None, (NOT_PRIVATE, SEEN if is_fitted else THROWN_AWAY))
+    notes = (NOT_PRIVATE, *_common_notes(model, is_fitted))
+    return Evaluation(scores, k, False, None, None, None, notes)
+
+
+def _common_notes(model: Any, is_fitted: bool) -> tuple[str, ...]:
+    return (SEEN if is_fitted else THROWN_AWAY, *((BY_RATING,) if model.feedback == "explicit" else ()))
 
 
 def _tell_paid(model: Any, release: PrivateEvaluation, is_fitted: bool) -> Evaluation:
@@ -227,7 +236,7 @@ def _tell_paid(model: Any, release: PrivateEvaluation, is_fitted: bool) -> Evalu
         scores.append(Score(name, error[0], recall.value, error[1], (recall.low, recall.high)))
     both = add_guarantees(model.privacy_, release.privacy_)
     is_private = not (release.privacy_.reproducible or both.reproducible)
-    notes = (PAID if is_private else SEEDED, SEEN if is_fitted else THROWN_AWAY)
+    notes = (PAID if is_private else SEEDED, *_common_notes(model, is_fitted))
     return Evaluation(tuple(scores), release.k, is_private, release.privacy_, both, release, notes)
 
 
