@@ -37,7 +37,7 @@ def test_exact_numbers_say_that_they_are_not_private():
     model = unfitted()
     found = evaluate(model, RATINGS, reference=True)
     assert not found.private and found.guarantee is None and found.release is None
-    assert found.notes[:2] == (NOT_PRIVATE, THROWN_AWAY) and NOT_PRIVATE in str(found)
+    assert found.notes[:2] == (NOT_PRIVATE, THROWN_AWAY) and NOT_PRIVATE in repr(found) == str(found)
     assert not hasattr(model, "privacy_")  # a copy was fitted
     assert [score.rmse is not None for score in found.scores] == [True] * 5 and found.scores[0].rmse_interval is None
     assert found.scores[0].rmse < found.scores[3].rmse

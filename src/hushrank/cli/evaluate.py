@@ -53,7 +53,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """How good a private recommender is, on ratings that were held out.
+    """How good a private recommender is on held-out ratings.
 
     RATINGS is a table as hushrank complete reads it. Some ratings of every user are held out (never the only one), a
     private recommender is fitted to the rest, and predicts and recommends from every user's other ratings. Shown are

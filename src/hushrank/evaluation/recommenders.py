@@ -63,7 +63,7 @@ class Score(NamedTuple):
     recall_interval: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """What `evaluate` found; print it.
 
@@ -103,6 +103,10 @@ class Evaluation:
             ]
             lines.append(f"{score.name:<{width}}  {cells[0]:>24}  {cells[1]:>24}")
         return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        """As printed: the warning goes wherever the numbers go."""
+        return str(self)
 
 
 def to_text(value: float | None, interval: Interval | None) -> str:
