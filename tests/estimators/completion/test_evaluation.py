@@ -59,11 +59,12 @@ def test_with_a_large_budget_it_is_what_queries_give(model, plain, neighbors, de
 @pytest.mark.parametrize("neighbors", ["replace", "add_remove"])
 def test_noise_has_the_planned_scale_and_no_other(model, delta, p_value, neighbors):
     terms = {"delta": delta, "neighbors": neighbors, "engine": ENGINE}
-    exact = PrivateEvaluation(epsilon=1e9, **terms).fit(RATINGS, model).released_
+    few = made_up(5).table()
+    exact = PrivateEvaluation(epsilon=1e9, **terms).fit(few, model).released_
     paid = PrivateEvaluation(epsilon=0.5, **terms)
-    source = paid._read(RATINGS, model)
+    source = paid._read(few, model)
     scales = paid._plan(paid._check_parameters(), {}).scales
-    noise = np.array([(paid.fit(source).released_ - exact) / scales for _ in range(120)])
+    noise = np.array([(paid.fit(source).released_ - exact) / scales for _ in range(480)])
     assert_plausible(p_value(noise, 1.0))
     for wrong in (0.7, 1.3):
         assert p_value(noise, wrong) < 1e-9
@@ -96,8 +97,9 @@ def test_a_stated_number_of_users_takes_the_place_of_that_of_the_data(model):
 
 
 def test_little_budget_is_noise_and_says_so(model):
-    scores = PrivateEvaluation(epsilon=1e-4).fit(RATINGS, model).scores()
-    assert all(one.is_noise or one.high == one.value for score in scores for one in (score.rmse, score.recall))
+    """One number in twenty is taken for more than noise, by chance: not with this seed."""
+    scores = PrivateEvaluation(epsilon=1e-4, random_state=1).fit(RATINGS, model).scores()
+    assert all(one.is_noise for score in scores for one in (score.rmse, score.recall))
     assert all(score.rmse.high <= 4.0 and score.recall.high <= 1.0 for score in scores)
 
 
