@@ -8,6 +8,7 @@ import pytest
 
 from hushrank.archive.container import read_archive, write_archive
 from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.completion.evaluation import PrivateEvaluation
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
@@ -41,6 +42,7 @@ MADE = [
         new_items=["jam"],
     ),
     PrivateCompletion(2, epsilon=1.0, delta=1e-6, feedback="implicit", item_features=np.eye(3)),
+    PrivateEvaluation(epsilon=1.0, k=2, held_out=0.5),
     PrivateRepresentation(2, epsilon=1.0, delta=1e-6),
     PrivateTraceRegression(1, epsilon=1.0, delta=1e-6, design="rank_one", shape=(1, 2), privacy="label"),
     TurnstileSketch((3, 4), 2, epsilon=1.0, delta=1e-6, unit="frobenius"),
@@ -52,6 +54,9 @@ def learn(model):
     """What is saved, and the sizes of its plan."""
     if isinstance(model, TurnstileSketch):
         return model.update([0, 1], [2, 3], [1.0, 1.0]).factorize(), (10, 3, 4)
+    if isinstance(model, PrivateEvaluation):
+        measured = PrivateCompletion(2, epsilon=1.0, delta=1e-6, rating_range=(0, 1)).fit(np.eye(3))
+        return model.fit(np.eye(3), measured), (10,)
     if isinstance(model, PrivateTraceRegression):
         return model.fit(np.eye(3), np.ones(3)), (10, 1, 2)
     return model.fit(np.eye(3), *ANSWERED.get(type(model), ())), (10, 3)

@@ -18,6 +18,7 @@ PLANNED = {
     "PrivateCovariance": ({"rank": 3, **SECOND_MOMENT}, (1000, 6)),
     "PrivateLowRank": ({"rank": 2, "mechanism": "exponential", **SECOND_MOMENT}, (1000, 6)),
     "PrivateCompletion": ({"rank": 2, "epsilon": 1.0, "delta": 1e-6, "rating_range": (1, 5), "items": 40}, (500, 40)),
+    "PrivateEvaluation": ({"epsilon": 1.0, "delta": 1e-6, "k": 5, "baselines": False}, (500,)),
     "PrivateRepresentation": ({"n_components": 2, "epsilon": 1.0, "delta": 1e-6, "loss": "logistic"}, (500, 40)),
     "PrivateTraceRegression": (
         {"rank": 2, "epsilon": 1.0, "delta": 1e-6, "design": "entry", "shape": (9, 7), "privacy": "label"},

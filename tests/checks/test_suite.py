@@ -14,6 +14,7 @@ from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.data.records.measurements import read_measurements
 from hushrank.engine import local
 from hushrank.estimators.completion.estimator import PrivateCompletion
+from hushrank.estimators.completion.evaluation import PrivateEvaluation
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection
@@ -80,8 +81,42 @@ def sample_of(estimator, X):
     return SAMPLES.get(type(estimator), RowSample)(X)
 
 
+class MeasuredSample(RatingSample):
+    """An array of ratings, and a public recommender that is measured on them: `fit(X, model)`."""
+
+    def __init__(self, X, model=None):
+        super().__init__(X, PUBLIC_MODEL if model is None else model)
+
+    def run(self, model, *data):
+        return model.fit(*data)
+
+    def copy(self):
+        return type(self)(self.data[0].copy())
+
+    def is_equal(self, other):
+        return np.array_equal(self.data[0], other.data[0], equal_nan=True)
+
+    def people(self, chosen):
+        return type(self)(self.data[0][chosen])
+
+    def other(self):
+        return type(self)(2.0 * self.data[0][:-7] + 1.0)
+
+    def spoiled(self):
+        return type(self)(RatingSample(self.data[0]).spoiled().data[0])
+
+    def extreme_neighbors(self, neighbors):
+        return tuple(type(self)(one.data[0]) for one in RatingSample(self.data[0]).extreme_neighbors(neighbors))
+
+    @property
+    def sizes(self):
+        return {"n_users": len(self.data[0])}
+
+
+PUBLIC_MODEL = PrivateCompletion(2, **RATINGS, random_state=1).fit(X)
+
 # A new estimator adds its lines here, and its kind of data if that is not rows.
-SAMPLES = {PrivateCompletion: RatingSample, PrivateRepresentation: of_users}
+SAMPLES = {PrivateCompletion: RatingSample, PrivateEvaluation: MeasuredSample, PrivateRepresentation: of_users}
 ESTIMATORS = [
     PrivatePCA(2, **PUBLIC),
     PrivatePCA(2, **PUBLIC_APPROXIMATE, neighbors="add_remove", center="private", center_norm=3.0),
@@ -109,6 +144,8 @@ ESTIMATORS = [
     PrivateCompletion(2, **RATINGS, method=FactoredGradient(steps=2)),
     PrivateCompletion(2, **RATINGS, item_features=FACTS),
     PrivateCompletion(2, **RATINGS, item_features=FACTS, feedback="implicit", neighbors="add_remove"),
+    PrivateEvaluation(**BUDGET, k=2),
+    PrivateEvaluation(epsilon=1.0, neighbors="add_remove", baselines=False),
     PrivateRepresentation(2, **BUDGET),
     PrivateRepresentation(1, **BUDGET, loss="logistic", method=GradientSteps(1), neighbors="add_remove"),
     PrivateRepresentation(2, **BUDGET, method=AlternatingMinimization(1), neighbors="add_remove"),

@@ -18,6 +18,7 @@ SUMMARIES = {
     "inspect": "Look at a table before a fit. The numbers are not private.",
     **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
+    "evaluate": "How good a private recommender is on held-out ratings.",
     "predict": "Predict with a model of personalize or trace.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }

@@ -64,14 +64,20 @@ class CompletionModel:
     def fold_in(self, block: UserBlock) -> FloatArray:
         """Coefficients of every user of a block; zeros for a user without ratings."""
         W = self.W
+        Z = np.zeros((len(block), W.shape[1]))
+        fold_in_users(RatingArrays(block.indptr, block.items, block.values), self.base, W, self.prior, Z)
+        return Z
+
+    @property
+    def prior(self) -> FloatArray:
+        """What is added to the Gram matrix of every user's columns."""
+        W = self.W
         known = W if self.is_new is None else W[~self.is_new]
-        prior = self.ridge * np.eye(W.shape[1])
+        prior: FloatArray = self.ridge * np.eye(W.shape[1])
         if self.unobserved:
             with one_blas_thread():
                 prior += self.unobserved * (known.T @ known)
-        Z = np.zeros((len(block), W.shape[1]))
-        fold_in_users(RatingArrays(block.indptr, block.items, block.values), self.base, W, prior, Z)
-        return Z
+        return prior
 
     def at(self, items: NDArray[np.int64]) -> "CompletionModel":
         """The parameters of some items alone, for their scores."""
