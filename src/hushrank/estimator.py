@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from hushrank.base import Attribute, Param, PrivateRelease
@@ -85,6 +86,14 @@ iterator of blocks, or function that returns such an iterator
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown: str = BaseEstimator.__repr__(self, N_CHAR_MAX)
         return f"{shown} with {self.privacy_!r}" if hasattr(self, "privacy_") else shown
+
+    def _repr_html_(self) -> str:
+        """For notebooks: scikit-learn's picture, and the guarantee in words below it, open."""
+        shown: str = estimator_html_repr(self)
+        return shown + self._promise_html()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

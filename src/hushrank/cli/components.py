@@ -26,9 +26,9 @@ from hushrank.report.marks import (
 
 def page_of(model: Any) -> str:
     """The page that --report writes."""
-    from hushrank.report.components import components_page  # --help needs none of it
+    from hushrank.report.models import model_page  # --help needs none of it
 
-    return components_page(model)
+    return model_page(model)
 
 
 def describe_components(model: Any, title: str, *, most: int | None = None, has_loadings: bool = True) -> Iterator[Any]:

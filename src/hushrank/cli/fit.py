@@ -51,6 +51,8 @@ RUN_OPTIONS = options(
     ),
     JSON_OPTION,
 )
+MARKS = ("strength_", "n_significant_")
+"""What of a model follows from the rest, and says what is noise."""
 REPORT_OPTION = click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), help="HTML page to write about the result."
 )
@@ -127,7 +129,7 @@ def fit_command(name: str, data: Data, page: Page | None = None) -> Callable[[De
                 console.print(f"[bold]guarantee[/bold]: {escape(str(model.privacy_))}", soft_wrap=True)
                 console.print(f"model written to {escape(str(out))}", soft_wrap=True)
             if page is not None and report is not None:  # last: the budget is spent, and what it bought is out by now
-                _write_page(report, page(model))
+                write_page(report, page(model))
                 if not as_json:
                     console.print(f"report written to {escape(str(report))}", soft_wrap=True)
 
@@ -194,7 +196,8 @@ def _check_output(places: dict[str, Path | None], as_json: bool, inputs: Iterabl
         raise click.UsageError(f"{' and '.join(given)} are different files.")
 
 
-def _write_page(report: Path, page: str) -> None:
+def write_page(report: Path, page: str) -> None:
+    """Write an HTML page, or one clear line."""
     try:
         report.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -227,6 +230,7 @@ def show_notes(quiet: bool, verbose: bool) -> int:
 def to_json(model: Any) -> dict[str, Any]:
     """The learned attributes, which are all of the release, and the guarantee."""
     learned = {name: value for name, value in vars(model).items() if name.endswith("_") and name != "privacy_"}
+    learned |= {name: getattr(model, name) for name in MARKS if hasattr(model, name)}
     return {**{name: to_plain(value) for name, value in learned.items()}, "privacy_": model.privacy_.to_dict()}
 
 
