@@ -151,9 +151,9 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
         assert len(ledger["rows"].history()) == 1 and not (folder / "model").exists()
 
 
-RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json"}
+RUNNING = {"--out", "--ledger", "--dataset", "--threads", "--seed", "--quiet", "--verbose", "--json", "--report"}
 CHOOSING = {
-    "INPUT": {"--columns", "--report"},
+    "INPUT": {"--columns"},
     "RATINGS": set(),
     "RECORDS": {"--user", "--target", "--features"},
     "MEASUREMENTS": {"--target", "--x", "--z", "--row", "--column", "--features"},

@@ -1,6 +1,6 @@
 """What commands print about a model of any class: one table, in which a new estimator is one line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ _DESCRIBED_BY = {
 }
 """Class -> module of this room with a function describe(model, titles)."""
 
-_ITEMS_OF = {
+_ITEMS_OF: dict[str, Callable[[Any], list[Any]]] = {
     "PrivateCompletion": lambda model: model.items_.tolist(),
     "Factorization": lambda model: list(range(model.shape[1])),
 }

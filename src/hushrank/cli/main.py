@@ -18,8 +18,8 @@ SUMMARIES = {
     **{command: PUBLIC[name].summary for command, name in COMMANDS.items()},
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
     "predict": "Predict with a model of personalize or trace.",
-    "show": "What a model file holds, what it promises, and what of it is noise.",
-    "report": "A page about a model file, with its guarantee in words.",
+    "show": "Show what a model file holds, what it promises, and what of it is noise.",
+    "report": "Write a page about a model file, with its guarantee in words.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }
 """What --help says about each command, in its order."""

@@ -41,7 +41,7 @@ def command(
     people: int | None,
     as_json: bool,
 ) -> None:
-    """Write a page about a model file.
+    """Write a page about a model file, with its guarantee in words.
 
     MODEL is a file that any command has written with --out, or a model has saved. The page is one HTML file that loads
     nothing from elsewhere: what was learned and how far it stands above the noise, the guarantee in words and numbers,
@@ -53,7 +53,6 @@ def command(
       hushrank report pca.hush --out pca.html
       hushrank report model.hush --titles items.csv --ledger budget.db --dataset ratings-2026 --people 6040
     """
-    from hushrank.loading import load
     from hushrank.report.models import model_page
     from hushrank.report.promise import Beside
 
@@ -63,7 +62,7 @@ def command(
     check_place(
         "--out", out, [Path(place) for place in kept if place is not None], "the model, the titles or the ledger"
     )
-    model = load(path)
+    model = find("load")(path)
     account = None if ledger_address is None else find("Ledger")(ledger_address)[dataset]
     write_page(out, model_page(model, Beside(titles_for(model, titles_path), account, people)))
     click.echo(json.dumps({"report": str(out)}) if as_json else f"report written to {out}")

@@ -14,6 +14,7 @@ from hushrank.cli.fit import to_json
 from hushrank.cli.options import JSON_OPTION
 from hushrank.cli.tables import make_table, printable
 from hushrank.privacy.words import say_guarantee
+from hushrank.registry import PUBLIC, find
 
 _HIDDEN = ("ledger", "random_state", "engine", "verbose")
 _LONGEST = 60  # characters of a value
@@ -25,7 +26,7 @@ _LONGEST = 60  # characters of a value
 @click.option("--similar", metavar="ITEM", help="Also the items most similar to this one, of a recommender.")
 @JSON_OPTION
 def command(path: Path, titles_path: Path | None, similar: str | None, as_json: bool) -> None:
-    """Show what a model file holds.
+    """Show what a model file holds, what it promises, and what of it is noise.
 
     MODEL is a file that any command has written with --out, or a model has saved. Told are what it is, what it
     promises in words, its parameters, and what was learned; what does not stand above the noise is dim and called
@@ -37,9 +38,7 @@ def command(path: Path, titles_path: Path | None, similar: str | None, as_json: 
       hushrank show model.hush --titles items.csv --similar 1193
       hushrank show factors.hush --json
     """
-    from hushrank.loading import load
-
-    model = load(path)
+    model = find("load")(path)
     titles = titles_for(model, titles_path)
     near = None if similar is None else find_similar(model, similar)
     if as_json:
@@ -75,8 +74,6 @@ def to_description(model: Any, titles: Sequence[str] | None, near: Any) -> dict[
 
 def _summary(model: Any) -> str:
     """What the registry says about such models, in one line."""
-    from hushrank.registry import PUBLIC
-
     name = "TurnstileSketch" if type(model).__name__ == "Factorization" else type(model).__name__
     summary = PUBLIC[name].summary
     return summary[:1].lower() + summary[1:]

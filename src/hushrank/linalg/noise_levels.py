@@ -27,7 +27,7 @@ def symmetric_level(deviation: float, n: int) -> float:
 
 def above_edge(edge: float, n: int) -> float:
     """The same where the edge of the spectrum is known, as for entries of different variances."""
-    return edge * (1.0 + _TRACY_WIDOM / 2.0 * n ** (-2.0 / 3.0))
+    return edge * (1.0 + _TRACY_WIDOM / 2.0 * math.pow(n, -2.0 / 3.0))
 
 
 def rectangular_level(deviation: float, shape: tuple[int, int]) -> float:

@@ -13,6 +13,8 @@ from hushrank.report.personal import guarantee_table
 
 Section = tuple[str, Sequence[Markup]]
 
+_PEOPLE = ("n_samples", "n_users", "n_updates")  # sizes of plans that are no shape of what is learned
+
 
 @dataclass(frozen=True, slots=True)
 class Beside:
@@ -92,8 +94,7 @@ def forecast(model: Any, n_people: int | None) -> list[Markup]:
     assumed = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
     return [
         paragraph(f"What hushrank plan says before any data are read, for {assumed}:"),
-        definitions((name, f"{value:.4g}") for name, value in told.items()),
-        *(paragraph(note) for note in plan.notes),
+        definitions((name.strip(), f"{value:.4g}") for name, value in told.items()),
     ]
 
 
@@ -102,8 +103,8 @@ def known_sizes(model: Any, n_people: int | None) -> dict[str, int]:
     names = model.size_table()
     sizes = {size: int(getattr(model, name)) for name, size in model._schema.items() if size in names}
     sizes |= {name: size for name, size in model._known_sizes().items() if name in names}
-    people = [name for name in names if name not in sizes]
-    told = n_people if n_people is not None else getattr(model, "n_users", None) or getattr(model, "n_", None)
-    if len(people) == 1 and told is not None and int(told) >= 1:
-        sizes[people[0]] = int(told)
+    people = next(name for name in _PEOPLE if name in names)
+    told = sizes.get(people, getattr(model, "n_", None)) if n_people is None else n_people
+    if told is not None and int(told) >= 1:  # a noisy count may be below
+        sizes[people] = int(told)
     return sizes

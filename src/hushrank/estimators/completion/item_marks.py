@@ -7,6 +7,7 @@ Factors    eigenvalues of a second moment, over the level that noise alone excee
            over the level of the noise of that number.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,11 @@ def mean_deviations(precisions: FloatArray, chance: FloatArray, variance: float)
     """
     errors = 1.0 / precisions + chance
     return np.asarray(np.sqrt(variance * errors / (variance + errors)))
+
+
+def unknown_deviation(mean_deviation: FloatArray, half_range: float) -> float:
+    """That of an item that nobody has rated, beside these; 0 where no means were released."""
+    return half_range * math.sqrt(Prior().item) if mean_deviation.any() else 0.0
 
 
 def are_own(mean_deviation: FloatArray, half_range: float) -> NDArray[np.bool_]:

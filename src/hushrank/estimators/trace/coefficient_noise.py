@@ -32,10 +32,12 @@ def coefficient_deviations(point: FixedRank, whitening: Whitening, variance: flo
     """Deviations of the entries of L Z R for noise Z of this variance in the tangent space at a matrix.
 
     With l_i and r_j the rows of L and R, and those parts of them that lie in the singular vectors marked by a prime,
-    entry (i, j) has the variance |l_i|^2 |r'_j|^2 + |l'_i|^2 (|r_j|^2 - |r'_j|^2) times that of the noise.
+    entry (i, j) has the variance |l_i|^2 |r'_j|^2 + |l'_i|^2 (|r_j|^2 - |r'_j|^2) times that of the noise. Singular
+    vectors that were dropped bring no noise, unless all were.
     """
-    rows, rows_inside = _squares(point.U[:, point.s > 0.0], whitening.left)
-    columns, columns_inside = _squares(point.V[:, point.s > 0.0], whitening.right)
+    kept = point.s > 0.0 if point.s.any() else point.s == 0.0
+    rows, rows_inside = _squares(point.U[:, kept], whitening.left)
+    columns, columns_inside = _squares(point.V[:, kept], whitening.right)
     squares = np.outer(rows, columns_inside) + np.outer(rows_inside, np.maximum(columns - columns_inside, 0.0))
     return np.asarray(np.sqrt(variance * squares))
 

@@ -1,13 +1,13 @@
 """How far released singular values stand above the noise: what they were before they were shrunk, over its level."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.linalg.noise_levels import rectangular_level
 
 FloatArray = NDArray[np.float64]
+
+_LEAST = 1e-100  # level of noise beside the largest value
 
 
 def value_strength(values: FloatArray, noise: float, shape: tuple[int, int], *, is_full: bool) -> FloatArray:
@@ -38,5 +38,5 @@ def value_strength(values: FloatArray, noise: float, shape: tuple[int, int], *, 
         seen = np.sqrt(half + np.sqrt(np.maximum(half**2 - ((n_rows - n_columns) * sigma**2) ** 2, 0.0)))
     else:
         seen = np.sqrt(s**2 + n_rows * sigma**2)
-    level = rectangular_level(sigma, (n_rows, n_columns))
-    return np.asarray(np.where(values > 0.0, np.minimum(seen / max(level, math.ulp(0.0)), 1e300), 0.0))
+    level = max(rectangular_level(sigma, (n_rows, n_columns)), _LEAST)
+    return np.asarray(np.where(values > 0.0, seen / level, 0.0))
