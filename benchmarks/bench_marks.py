@@ -31,9 +31,6 @@ def ratings(seed, epsilon, has_structure, **options):
     if options.get("offsets") is False:
         data -= np.where(np.isnan(data), 0.0, 3.0)
         terms["rating_range"] = (-2, 2)
-    if options.get("feedback") == "implicit":
-        users, items = np.nonzero(~np.isnan(data))
-        return hr.PrivateCompletion(4, items=N_ITEMS, **terms).fit({"user": users, "item": items})
     return hr.PrivateCompletion(4, **terms).fit(data)
 
 
@@ -65,6 +62,7 @@ JOBS = {
     "complete": (ratings, 4),
     "complete, als": (lambda *terms: ratings(*terms, method="als"), 4),
     "complete, no offsets": (lambda *terms: ratings(*terms, offsets=False), 4),
+    "complete, factored_gradient": (lambda *terms: ratings(*terms, method="factored_gradient"), 4),
     "complete, implicit": (lambda *terms: ratings(*terms, feedback="implicit"), 4),
     "personalize": (representation, 2),
     "trace": (trace, 1),

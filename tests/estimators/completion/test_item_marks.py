@@ -8,6 +8,7 @@ from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.item_marks import (
     Marks,
     are_own,
+    chance_gain,
     check_strength,
     mean_deviations,
     spectral_strength,
@@ -87,6 +88,15 @@ def test_the_check_tells_of_all_factors_at_once():
     about = np.array([False, True, True])
     assert check_strength(np.array([9.0, 3.29, 1.0]), about, 1.0, 2) == pytest.approx([2.0, 2.0])
     assert check_strength(np.array([9.0, -3.0, -1.0]), about, 1.0, 2).tolist() == [0.0, 0.0]
+    assert check_strength(np.array([9.0, 3.29, 1.0]), about, 1.0, 1, chance=1.645) == pytest.approx([1.0])
+    assert chance_gain(2, np.full(5, 20.0), 0.5, 50.0) == pytest.approx(2 * 0.5 * 50 * 10 / 100)
+
+
+def test_of_chance_other_methods_find_nothing_either():
+    for method in ("als", "factored_gradient"):
+        for epsilon in (8.0, 20.0):
+            model = PrivateCompletion(3, epsilon=epsilon, method=method, **TERMS).fit(chance(1))
+            assert model.n_significant_ == 0
 
 
 def test_strengths_of_columns():

@@ -70,9 +70,23 @@ def spectral_strength(
     return hollow_strength(vectors, S, seen, level)
 
 
-def check_strength(sums: FloatArray, about: NDArray[np.bool_], deviation: float, n_factors: int) -> FloatArray:
-    """The same number for all factors: the largest of the sums `about` them over the level of its noise."""
-    return np.full(n_factors, max(float(sums[about].max(initial=0.0)), 0.0) / (_LEVEL * deviation))
+def check_strength(
+    sums: FloatArray, about: NDArray[np.bool_], deviation: float, n_factors: int, chance: float = 0.0
+) -> FloatArray:
+    """The same number for all factors: the largest of the sums `about` them over the level of its noise.
+
+    `chance` is what factors that mean nothing explain of the ratings they were fitted to.
+    """
+    return np.full(n_factors, max(float(sums[about].max(initial=0.0)), 0.0) / (_LEVEL * deviation + chance))
+
+
+def chance_gain(n_factors: int, counts: FloatArray, noise: float, n_people: float) -> float:
+    """What factors fitted to ratings of this variance explain by chance, as a sum over users of mean squared errors.
+
+    A number for every item and factor explains the variance of about one rating, and leave-one-out errors, which leave
+    out a rating for the user and not for the item, have that twice: once in the item, once in the user's factor.
+    """
+    return float(2.0 * noise * n_people * n_factors * len(counts) / counts.sum())
 
 
 def mean_deviations(precisions: FloatArray, chance: FloatArray, variance: float) -> FloatArray:

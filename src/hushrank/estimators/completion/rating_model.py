@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.feature_slopes import release_means_and_slopes
-from hushrank.estimators.completion.item_marks import Marks, check_strength, mean_deviations
+from hushrank.estimators.completion.item_marks import Marks, chance_gain, check_strength, mean_deviations
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
     Census,
@@ -137,7 +137,8 @@ def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionMo
     lattice = releases.vector_lattice(RATINGS.check_norm * noise * math.sqrt(n_others))
     sums = releases.release(releases.total(sum_error_differences, (state.regression, variants, lattice)), lattice)
     if r and state.strength is None:  # the check tells where the method does not
-        state = replace(state, strength=check_strength(sums, variants.widths[1:] == f, lattice.scale, r))
+        chance = chance_gain(r, state.census.counts, noise, releases.n_people)
+        state = replace(state, strength=check_strength(sums, variants.widths[1:] == f, lattice.scale, r, chance))
     best = int(np.argmin(sums))
     chosen = best + 1 if sums[best] < -RATINGS.check_deviations * lattice.scale else 0
     scales = np.where(np.arange(f + r) < variants.widths[chosen], variants.scales[chosen], 0.0)
