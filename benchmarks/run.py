@@ -24,6 +24,7 @@ NAMES = (
     "bench_personalization",
     "bench_turnstile",
     "bench_trace",
+    "bench_marks",
 )
 
 

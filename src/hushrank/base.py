@@ -24,6 +24,7 @@ from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
 from hushrank.privacy.planning import Plan, Step, make_plan
+from hushrank.privacy.words import Promising
 
 if TYPE_CHECKING:  # it needs scipy.stats, which is slow to import
     from hushrank.privacy.probes import NoiseProbe
@@ -42,7 +43,7 @@ class Releases(Protocol):
         """The releases in the order of their execution."""
 
 
-class PrivateRelease(ABC):
+class PrivateRelease(Promising, ABC):
     """Base of everything that is released: its parameters, its plan, and what it learned.
 
     A subclass states `_params` (a table of its own parameters), `_unit`, `_sizes` (public sizes by name, which `plan`
@@ -193,7 +194,7 @@ class PrivateRelease(ABC):
         """Sizes that the parameters tell."""
         return {}
 
-    def _check_learned(self, learned: Mapping[str, Any]) -> None:  # noqa: B027  # few have anything to add
+    def _check_learned(self, learned: Mapping[str, Any]) -> None:  # few have anything to add
         """Raise ValueError where learned attributes from a file contradict the parameters or each other."""
 
     @classmethod

@@ -9,12 +9,12 @@ import itertools
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from hushrank.base import Attribute, Param, PrivateRelease
@@ -31,7 +31,6 @@ from hushrank.exceptions import DataWarning, InvalidParameter, NotFitted
 from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.noise.source import NoiseSource
-from hushrank.privacy.words import in_words
 
 __all__ = [
     "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
@@ -114,14 +113,13 @@ iterator of blocks, or function that returns such an iterator
         shown: str = BaseEstimator.__repr__(self, N_CHAR_MAX)
         return f"{shown} with {self.privacy_!r}" if hasattr(self, "privacy_") else shown
 
-    def _repr_mimebundle_(self, **chosen: Any) -> dict[str, str]:
+    def _repr_html_(self) -> str:
         """What a notebook shows: scikit-learn's diagram of the parameters, and below it the guarantee, open."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**chosen)
-        if hasattr(self, "privacy_") and "text/html" in bundle:
-            words, terms = escape(in_words(self.privacy_)), escape(str(self.privacy_))
-            guarantee = f"<details open><summary>guarantee</summary><p>{words}</p><p><code>{terms}</code></p></details>"
-            bundle["text/html"] += guarantee
-        return bundle
+        shown: str = estimator_html_repr(self)
+        return shown + self._promise_html()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -64,8 +64,9 @@ def test_the_table_shows_what_was_released(folder):
     result = run(f"ratings.parquet --items {N_ITEMS} {BASIC} --out model[1].hush")
     assert result.exit_code == 0, result.exception
     model = hushrank.load("model[1].hush")
-    shown = rows(result.output)
+    shown, factors = rows(result.output)[:SHOWN], rows(result.output)[SHOWN:]
     assert [row[0] for row in shown] == [str(i + 1) for i in range(SHOWN)]
+    assert [row[0] for row in factors] == [str(i + 1) for i in range(model.n_factors_)]
     popular, best = (np.argsort(-values, kind="stable")[:SHOWN] for values in (model.item_counts_, model.item_means_))
     assert [int(row[1]) for row in shown] == popular.tolist() and [int(row[3]) for row in shown] == best.tolist()
     assert [float(row[4]) for row in shown] == pytest.approx(model.item_means_[best], rel=1e-3)

@@ -277,6 +277,7 @@ def test_bad_input_charges_nothing_and_writes_nothing(folder, line, kind, messag
 RUNNING = {
     "--check",
     "--out",
+    "--report",
     "--force",
     "--ledger",
     "--dataset",
@@ -288,7 +289,7 @@ RUNNING = {
     "--json",
 }
 CHOOSING = {
-    "INPUT": {"--columns", "--report"},
+    "INPUT": {"--columns"},
     "RATINGS": {"--user-col", "--item-col", "--rating-col", "--titles", "--title-col"},
     "RECORDS": {"--user", "--target", "--features"},
     "MEASUREMENTS": {"--target", "--x", "--z", "--row", "--column", "--features"},

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import hushrank
-from hushrank.cli.personalize import LEADING, command, say_gain
+from hushrank.cli.personalize import command, say_gain
 from hushrank.estimators.personalization import head_prior
 from hushrank.estimators.personalization.estimator import PrivateRepresentation
 from hushrank.evaluation.synthetic import shared_representation
@@ -88,10 +88,12 @@ def test_the_table_shows_what_was_released(folder):
     assert "heads stand above the noise: they predict a user's records better than the user's mean" in text
     assert f"(largest gain {gain:.3g} of at most 1, its noise {noise:.2g})" in text
     shown = "".join("".join(row) for row in rows(result.output)).replace(" ", "")
-    for i, loadings in enumerate(model.embedding_.T):
-        order = np.argsort(-abs(loadings), kind="stable")[:LEADING]
+    assert model.n_significant_ == 2 and "2 of 2 directions stand above the noise" in text and "noise" not in shown
+    for loadings in model.directions_.T:
+        mean = loadings @ model.embedding_ @ model.head_mean_
+        order = np.argsort(-abs(loadings), kind="stable")[:3]
         leading = ", ".join(f"{NAMES[j]} ({loadings[j]:+.3f})" for j in order)
-        assert leading.replace(" ", "") in shown and f"{model.head_mean_[i]:.4g}" in shown
+        assert leading.replace(" ", "") in shown and f"{mean:.4g}" in shown
     assert "delta=1e-06, neighbors=replace, unit=user" in text and "model written to model[1].hush" in text
 
 

@@ -238,7 +238,8 @@ def test_what_is_printed_and_written_is_the_factorization(folder):
     assert isinstance(found, Factorization) and found.s[0] > 100
     assert f"private factorization of a 40 x 30 matrix: {found.n_above_noise} of 2 components stand above" in text
     shown = [f"{value:.4g}" if value else "noise" for value in found.s]
-    assert rows(result.output) == [[str(i + 1), cell] for i, cell in enumerate(shown)]
+    assert [row[:2] for row in rows(result.output)] == [[str(i + 1), cell] for i, cell in enumerate(shown)]
+    assert f"{int(100 * found.strength_[0]) / 100:.2f}" == rows(result.output)[0][2]
     assert "delta=1e-06, neighbors=add_remove, unit=entry" in text and "release 2" not in text
     assert "factorization written to found[1].hush" in text and "report written to page[1].html" in text
     page = (folder / "page[1].html").read_text()

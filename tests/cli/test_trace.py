@@ -132,7 +132,10 @@ def test_what_is_printed_is_what_was_released(folder, design):
     for place in np.argsort(-abs(model.coef_), axis=None, kind="stable")[:SHOWN]:
         i, j = divmod(int(place), 3)
         where = [names[i], names[4 + j]] if design == "rank_one" else [str(i), str(j)]
-        expected.append([*where, *([names[place]] if design == "dense" else []), f"{model.coef_[i, j]:.4g}"])
+        value, deviation = model.coef_[i, j], model.coef_deviation_[i, j]
+        mark = "noise" if abs(value) < 2 * deviation else ""
+        own = [names[place]] if design == "dense" else []
+        expected.append([*where, *own, f"{value:.4g}", f"{deviation:.2g}", mark])
     assert rows(result.output) == expected
     assert "delta=1e-06, neighbors=replace, unit=record" in text and "model written to model[1].hush" in text
     assert "taken for public" not in text

@@ -10,18 +10,21 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.markup import escape
 
-from hushrank.cli.options import options
+from hushrank.cli.options import Decorator, options
 from hushrank.privacy.charging import SPENT
 from hushrank.registry import find
 
+
+def _account_options(help: str) -> Decorator:
+    return options(
+        click.option("--ledger", "ledger_address", type=click.Path(), help=help),
+        click.option("--dataset", help="Name of the data set in the ledger."),
+    )
+
+
+LOOK_OPTIONS = _account_options("Ledger to look at: a file or a database URL. Needs --dataset.")
 LEDGER_OPTIONS = options(
-    click.option(
-        "--ledger",
-        "ledger_address",
-        type=click.Path(),
-        help="Ledger to charge: a file or a database URL. Needs --dataset.",
-    ),
-    click.option("--dataset", help="Name of the data set in the ledger."),
+    _account_options("Ledger to charge: a file or a database URL. Needs --dataset."),
     click.option("--note", metavar="TEXT", help="What the release is for; kept in the history of the ledger."),
 )
 

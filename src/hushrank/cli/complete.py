@@ -1,20 +1,20 @@
 """`hushrank complete`: a private recommender from a table of ratings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
+from hushrank.cli.descriptions import page_of, titles_for
 from hushrank.cli.fit import RATINGS, fit_command
-from hushrank.cli.tables import printable
-from hushrank.cli.titles import TITLE_OPTIONS, Titles, given_titles
+from hushrank.cli.tables import make_table, printable
+from hushrank.cli.titles import TITLE_OPTIONS, given_titles
 
 SHOWN = 5
 
 
 @TITLE_OPTIONS
-@fit_command("PrivateCompletion", RATINGS)
+@fit_command("PrivateCompletion", RATINGS, page_of)
 def command(model: Any) -> Iterator[Any]:
     """Private recommender from a table of ratings.
 
@@ -39,13 +39,24 @@ def command(model: Any) -> Iterator[Any]:
                --rating-range 0.5 5 --rank 8 --epsilon 1 --delta 1e-6 --out model.hush
       hushrank complete views.csv --items catalogue.csv --feedback implicit --rank 16 --epsilon 5 --delta 1e-6 --json
     """
+    yield from describe(model, titles_for(model, given_titles()))
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Items and factors of a recommender, and what of them is noise."""
+    from hushrank.report.rating_model import item_names, read_factors, read_orders, say_counts, say_factors, say_means
+
     n_items, rank = model.item_factors_.shape
     yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors were kept"
+    yield say_factors(model)
     if model.item_features is not None:
         yield _about_features(model)
-    tops = list(_tops(model))
-    if tops:
-        yield _to_table(model.items_, tops, given_titles())
+    names, orders, factors = item_names(model, titles), list(read_orders(model)), read_factors(model)
+    if orders:
+        yield _to_table(names, orders)
+    yield from (told for told in (say_means(model), say_counts(model)) if told is not None)
+    if factors:
+        yield _factor_table(names, factors)
 
 
 def _about_features(model: Any) -> str:
@@ -53,29 +64,31 @@ def _about_features(model: Any) -> str:
     return f"public item features in {len(model.feature_names_)} columns: {found}"
 
 
-Top = tuple[str, str, np.ndarray]
-
-
-def _tops(model: Any) -> Iterator[Top]:
-    """Title, name of the numbers and numbers by which items are ordered; without those that say nothing."""
-    if np.ptp(model.item_counts_) > 0:
-        yield "most popular", "weighted ratings", model.item_counts_
-    if model.feedback == "explicit" and np.ptp(model.item_means_) > 0:
-        yield "highest mean", "mean", model.item_means_
-
-
-def _to_table(items: Any, tops: list[Top], titles: Titles | None = None) -> Table:
-    """The first items of every order, side by side; by their titles where there are any."""
+def _to_table(names: Sequence[str], orders: Sequence[Any]) -> Table:
+    """The first items of every order, side by side; what is noise is dim and says so."""
     table = Table()
     table.add_column("", justify="right")
-    for name, number, _ in tops:
-        table.add_column(name)
-        table.add_column(number, justify="right")
-    orders = [np.argsort(-values, kind="stable")[:SHOWN] for _, _, values in tops]
-    for i in range(min(SHOWN, len(items))):
+    for order in orders:
+        table.add_column(order.title)
+        table.add_column(order.number, justify="right")
+    for i in range(min(SHOWN, len(names))):
         cells = []
-        for order, (_, _, values) in zip(orders, tops, strict=True):
-            item = str(items[order[i]]) if titles is None else titles.of(items[order[i : i + 1]].tolist())[0]
-            cells += [printable(item), f"{values[order[i]]:.4g}"]
+        for order in orders:
+            j = order.positions[i]
+            name, value = printable(names[j]), f"{order.values[j]:.4g}"
+            cells += [f"[dim]{name}[/dim]", f"[dim]{value} noise[/dim]"] if order.is_noise[j] else [name, value]
         table.add_row(str(i + 1), *cells)
+    return table
+
+
+def _factor_table(names: Sequence[str], factors: Sequence[Any]) -> Table:
+    """Factors with the items at both ends; none of those that are noise, whose ends mean nothing."""
+    from hushrank.report.strengths import say_strength
+
+    table = make_table("factor", "strength", "one end", "other end", "", texts=("one end", "other end", ""))
+    for factor in factors:
+        is_noise = factor.mark == "noise"
+        ends = ["" if is_noise else ", ".join(printable(names[j]) for j in end) for end in (factor.low, factor.high)]
+        strength = "-" if factor.strength is None else say_strength(factor.strength)
+        table.add_row(str(factor.number), strength, *ends, factor.mark, style="dim" if is_noise else None)
     return table

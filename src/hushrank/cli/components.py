@@ -24,13 +24,6 @@ from hushrank.report.marks import (
 )
 
 
-def page_of(model: Any) -> str:
-    """The page that --report writes."""
-    from hushrank.report.components import components_page  # --help needs none of it
-
-    return components_page(model)
-
-
 def describe_components(model: Any, title: str, *, most: int | None = None, has_loadings: bool = True) -> Iterator[Any]:
     """A table of components, the first `most` of them, and below it how many are more than noise."""
     components = read_components(model)

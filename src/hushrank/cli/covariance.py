@@ -1,9 +1,10 @@
 """`hushrank covariance`: private covariance matrix of a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hushrank.cli.components import describe_components, page_of
+from hushrank.cli.components import describe_components
+from hushrank.cli.descriptions import page_of
 from hushrank.cli.fit import ROWS, fit_command
 
 SHOWN = 10
@@ -28,6 +29,11 @@ def command(model: Any) -> Iterator[Any]:
       hushrank covariance patients.csv --column-bounds bounds.csv --standardize after --epsilon 1 --out cor.hush
       hushrank covariance patients.npy --rank 3 --mechanism exponential --row-norm 1 --epsilon 1 --out cov.hush
     """
+    yield from describe(model)
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Components, how sure they are, and how rows were bounded; titles are of no use here."""
     d = model.n_features_in_
     title = f"private {d} x {d} covariance, largest eigenvalues"
     yield from describe_components(model, title, most=SHOWN, has_loadings=False)

@@ -1,8 +1,7 @@
 """`hushrank evaluate`: how good a private recommender is on ratings that were held out, beside simple references."""
 
 import json
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hushrank.cli.fit import LEDGER_OPTIONS, SEED_AND_QUIET_OPTIONS, check_place, show_notes
+from hushrank.cli.accounts import (
+    LEDGER_OPTIONS,
+    check_ledger_options,
+    choose_delta,
+    open_account,
+    saying_spent,
+    tell_account,
+    telling_warnings,
+)
+from hushrank.cli.fit import SEED_AND_QUIET_OPTIONS, show_notes
+from hushrank.cli.messages import about_file
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options, parameter_options, table_options
+from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, named_columns
+from hushrank.cli.writing import FORCE_OPTION, Writer, check_place
+from hushrank.privacy.words import in_words
 from hushrank.registry import find, planner
 
 _FIT = planner("PrivateCompletion").parameter_table()
@@ -30,7 +42,9 @@ OPTIONS = options(
     click.option("--pay-epsilon", type=float, help="Budget for numbers that may be published. Default: exact numbers."),
     click.option("--pay-delta", type=float, help="Its delta; 0 asks for pure privacy. Default: that of the model."),
     click.option("--out", type=_MODEL_PATH, help="File to write the paid numbers to, with their guarantee."),
-    parameter_options(planner("PrivateCompletion")),
+    FORCE_OPTION,
+    parameter_options(planner("PrivateCompletion"), has_ledger=True),
+    RATING_COLUMN_OPTIONS,
     LEDGER_OPTIONS,
     click.option("--threads", type=int, help="Threads to use. Default: all cores."),
     SEED_AND_QUIET_OPTIONS,
@@ -47,6 +61,7 @@ def command(
     source: str,
     path: Path | None,
     out: Path | None,
+    force: bool,
     threads: int | None,
     seed: int | None,
     quiet: bool,
@@ -74,30 +89,40 @@ def command(
     """
     parameters = {name: given.pop(name) for name in list(given) if name in _FIT}
     _check_fit_options(ctx, path)
-    ledger_address, dataset = given.pop("ledger_address"), given.pop("dataset")
-    _check_payment(given["pay_epsilon"], ledger_address, dataset, out)
+    address, dataset, note = (given.pop(name) for name in ("ledger_address", "dataset", "note"))
+    _check_payment(given["pay_epsilon"], address, dataset, note, out)
     if out is not None:
-        kept = [Path(one) for one in (source, path, ledger_address, *ctx.meta.get(GIVEN_FILES, [])) if one]
-        check_place("--out", out, kept, "the data, the model or the ledger, or lie among the data")
+        kept = [Path(one) for one in (source, path, address, *ctx.meta.get(GIVEN_FILES, [])) if one]
+        check_place("--out", out, kept, "the data, the model or the ledger, or lie among the data", force=force)
+    columns = named_columns(*(given.pop(f"{role}_col") for role in ("user", "item", "rating")))
     level = show_notes(quiet, False)
-    account = None if ledger_address is None else find("Ledger")(ledger_address)[dataset]
+    account = open_account(address, dataset, note)
     terms = {"engine": find("LocalEngine")(threads=threads), "verbose": level}
-    model = _load(path, terms) if path else find("PrivateCompletion")(**parameters, random_state=seed, **terms)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        found = find("evaluate")(model, source, **given, ledger=account, random_state=seed)
-    for warning in () if quiet else caught:
-        click.echo(f"hushrank: {warning.message}", err=True)
-    if out is not None:
-        found.release.save(out)
+    if path is None:
+        parameters["delta"] = choose_delta(parameters["delta"], account)
+        model = find("PrivateCompletion")(**parameters, random_state=seed, **terms)
+    else:
+        model = _load(path, terms)
+    with saying_spent(account):
+        with telling_warnings(quiet), about_file(source):
+            found = find("evaluate")(model, source, **given, columns=columns, ledger=account, random_state=seed)
+        _publish(found, Writer(force), out, as_json)
+    tell_account(account, as_json=as_json, quiet=quiet)
+
+
+def _publish(found: Any, writer: Writer, out: Path | None, as_json: bool) -> None:
+    """Print the numbers, and write those that were paid for."""
+    place = None if out is None else writer.write("result", out, found.release.save)
     if as_json:
-        click.echo(json.dumps(to_json(found)))
-        return
-    console = Console(highlight=False)
-    for part in describe(found):
-        console.print(part, soft_wrap=not isinstance(part, Table))
-    if out is not None:
-        console.print(f"written to {escape(str(out))}", soft_wrap=True)
+        unwritten = None if found.release is None or place is not None else found.release.save
+        writer.echo(json.dumps(to_json(found)), "PrivateEvaluation.hush", unwritten)
+    else:
+        console = Console(highlight=False)
+        for part in _describe_found(found):
+            console.print(part, soft_wrap=not isinstance(part, Table))
+        if place is not None:
+            console.print(f"written to {escape(str(place))}", soft_wrap=True)
+    writer.finish()
 
 
 for _option in command.params:  # a model that exists needs none of them; _check_fit_options asks for them otherwise
@@ -117,9 +142,10 @@ def _check_fit_options(ctx: click.Context, path: Path | None) -> None:
         raise click.UsageError(f"Missing option '{by_name[missing[0]].opts[0]}', or '--model' for a model that exists.")
 
 
-def _check_payment(epsilon: float | None, ledger_address: str | None, dataset: str | None, out: Path | None) -> None:
-    if (ledger_address is None) != (dataset is None):
-        raise click.UsageError("--ledger and --dataset go together.")
+def _check_payment(
+    epsilon: float | None, ledger_address: str | None, dataset: str | None, note: str | None, out: Path | None
+) -> None:
+    check_ledger_options(ledger_address, dataset, note)
     for option, value in (("--ledger", ledger_address), ("--out", out)):
         if epsilon is None and value is not None:
             raise click.UsageError(f"{option} is for numbers that are paid for: --pay-epsilon says how much they cost.")
@@ -144,16 +170,35 @@ def to_json(found: Any) -> dict[str, Any]:
     }
 
 
-def describe(found: Any) -> Iterator[Any]:
+def describe(release: Any, titles: Any = None) -> Iterator[Any]:
+    """Numbers of a file that --out has written."""
+    from hushrank.evaluation.recommenders import paid_scores
+
+    yield _to_table(paid_scores(release), release.k)
+
+
+def _describe_found(found: Any) -> Iterator[Any]:
     """The table, what must be known about it, and what it cost."""
+    yield _to_table(found.scores, found.k)
+    first, *others = map(escape, found.notes)
+    yield f"[bold]{first}[/bold]"
+    yield from others
+    if found.guarantee is not None:
+        yield f"[bold]guarantee of the numbers[/bold]: {escape(str(found.guarantee))}"
+        yield f"[bold]with that of the model[/bold]: {escape(str(found.with_model))}"
+        yield f"[bold]promise of both[/bold]: {escape(in_words(found.with_model))}"
+
+
+def _to_table(scores: Sequence[Any], k: int) -> Table:
+    """One line for each of those who are compared; numbers that noise may have made are dim."""
     from hushrank.evaluation.recommenders import to_text  # needs numba, which --help does not
 
     table = Table()
     table.add_column("")
-    has_errors = any(score.rmse is not None for score in found.scores)
-    for name in (*(["RMSE"] if has_errors else []), f"Recall@{found.k}"):
+    has_errors = any(score.rmse is not None for score in scores)
+    for name in (*(["RMSE"] if has_errors else []), f"Recall@{k}"):
         table.add_column(name, justify="right")
-    for score in found.scores:
+    for score in scores:
         pairs = [(score.recall, score.recall_interval)]
         if has_errors:
             pairs.insert(0, (score.rmse, score.rmse_interval))
@@ -162,10 +207,4 @@ def describe(found: Any) -> Iterator[Any]:
             text = escape(to_text(value, interval))
             cells.append(f"[dim]{text}[/dim]" if interval is not None and interval[0] <= 0.0 else text)
         table.add_row(score.name, *cells)
-    yield table
-    first, *others = map(escape, found.notes)
-    yield f"[bold]{first}[/bold]"
-    yield from others
-    if found.guarantee is not None:
-        yield f"[bold]guarantee of the numbers[/bold]: {escape(str(found.guarantee))}"
-        yield f"[bold]with that of the model[/bold]: {escape(str(found.with_model))}"
+    return table

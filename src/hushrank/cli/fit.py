@@ -61,6 +61,8 @@ RUN_OPTIONS = options(
     ),
     JSON_OPTION,
 )
+MARKS = ("strength_", "n_significant_")
+"""What of a model follows from the rest, and says what is noise."""
 REPORT_OPTION = click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), help="HTML page to write about the result."
 )
@@ -251,6 +253,7 @@ def show_notes(quiet: bool, verbose: bool) -> int:
 def to_json(model: Any) -> dict[str, Any]:
     """The learned attributes, which are all of the release, and the guarantee."""
     learned = {name: value for name, value in vars(model).items() if name.endswith("_") and name != "privacy_"}
+    learned |= {name: getattr(model, name) for name in MARKS if hasattr(model, name)}
     return {**{name: to_plain(value) for name, value in learned.items()}, "privacy_": model.privacy_.to_dict()}
 
 

@@ -1,9 +1,10 @@
 """`hushrank lowrank`: private low-rank approximation of the sum of x x^T over a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hushrank.cli.components import describe_components, page_of
+from hushrank.cli.components import describe_components
+from hushrank.cli.descriptions import page_of
 from hushrank.cli.fit import ROWS, fit_command
 
 
@@ -22,5 +23,10 @@ def command(model: Any) -> Iterator[Any]:
       hushrank lowrank patients.parquet --rank 5 --row-norm 100 --epsilon 1 --out low.hush --report low.html
       hushrank lowrank patients.csv --eigenvalues 1 --mechanism exponential --row-norm 1 --epsilon 0.1 --json
     """
+    yield from describe(model)
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Components, how sure they are, and how rows were bounded; titles are of no use here."""
     rank, d = model.components_.shape
     yield from describe_components(model, f"private {d} x {d} matrix of rank {rank}")

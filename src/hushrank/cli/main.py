@@ -20,6 +20,8 @@ SUMMARIES = {
     "recommend": "Recommend items with a private recommender, from a person's own ratings.",
     "evaluate": "How good a private recommender is on held-out ratings.",
     "predict": "Predict with a model of personalize or trace.",
+    "show": "Show what a model file holds, what it promises, and what of it is noise.",
+    "report": "Write a page about a model file, with its guarantee in words.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }
 """What --help says about each command, in its order."""

@@ -1,9 +1,10 @@
 """`hushrank pca`: private principal components of a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hushrank.cli.components import describe_components, page_of
+from hushrank.cli.components import describe_components
+from hushrank.cli.descriptions import page_of
 from hushrank.cli.fit import ROWS, fit_command
 
 
@@ -27,4 +28,9 @@ def command(model: Any) -> Iterator[Any]:
       hushrank pca visits/ --components 3 --row-norm 10 --epsilon 0.5 --delta 1e-6 \\
                --ledger budget.db --dataset patients-2026 --json > pca.json
     """
+    yield from describe(model)
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Components, how sure they are, and how rows were bounded; titles are of no use here."""
     yield from describe_components(model, f"{len(model.components_)} private principal components")

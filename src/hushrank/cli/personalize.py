@@ -1,18 +1,17 @@
 """`hushrank personalize`: a private representation that many users share, from a table of their records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from hushrank.cli.descriptions import page_of
 from hushrank.cli.fit import RECORDS, fit_command
+from hushrank.cli.tables import make_table
 
-LEADING = 3
 
-
-@fit_command("PrivateRepresentation", RECORDS)
+@fit_command("PrivateRepresentation", RECORDS, page_of)
 def command(model: Any) -> Iterator[Any]:
     """Private representation that users share, from their records.
 
@@ -30,35 +29,37 @@ def command(model: Any) -> Iterator[Any]:
                --epsilon 1 --delta 1e-6 --ledger budget.db --dataset visits-2026 --out model.hush
       hushrank personalize clicks.parquet --loss logistic --components 4 --epsilon 2 --delta 1e-6 --json
     """
+    yield from describe(model)
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Directions of a representation, and which of them are noise; titles are of no use here."""
+    from hushrank.report.representation import say_directions
+
     n_features, n_directions = model.embedding_.shape
     few = "1 direction" if n_directions == 1 else f"{n_directions} directions"
     yield f"private representation of {n_features} features: {few}, shared by all users"
     yield say_gain(model)
+    told = say_directions(model)
+    if told is not None:
+        yield told
     if model.head_covariance_.any():
         yield _to_table(model)
 
 
 def say_gain(model: Any) -> str:
     """Whether heads stand above the noise, in words."""
-    if not hasattr(model, "gains_"):
-        return "how well heads predict was not checked: a pure choice releases the directions alone"
-    gain, noise = float(model.gains_.max()), float(model.gain_deviation_)
-    shown = f"largest gain {gain:.3g} of at most 1, its noise {noise:.2g}"
-    if not model.head_covariance_.any():
-        return f"nothing stood above the noise: users rely on their own records ({shown})"
-    return f"heads stand above the noise: they predict a user's records better than the user's mean answer ({shown})"
+    from hushrank.report.representation import say_gain  # --help needs none of it
+
+    return say_gain(model)
 
 
 def _to_table(model: Any) -> Table:
-    """The leading features of every direction, and where heads lie along it."""
-    table = Table(title="shared directions", title_justify="left")
-    for name in ("direction", "mean of heads", "deviation"):
-        table.add_column(name, justify="right")
-    table.add_column("leading features")
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    deviations = np.sqrt(np.maximum(model.head_covariance_.diagonal(), 0.0))
-    for i, loadings in enumerate(model.embedding_.T):
-        order = np.argsort(-abs(loadings), kind="stable")[:LEADING]
-        leading = ", ".join(f"{names[j]} ({loadings[j]:+.3f})" for j in order)
-        table.add_row(str(i + 1), f"{model.head_mean_[i]:.4g}", f"{deviations[i]:.4g}", escape(leading))
+    """The leading features of every direction, and where heads lie along it; what is noise is dim."""
+    from hushrank.report.representation import direction_rows
+
+    names = ("direction", "mean of heads", "deviation", "strength", "leading features", "")
+    table = make_table(*names, texts=("leading features", ""), title="shared directions")
+    for mark, cells in direction_rows(model):
+        table.add_row(*map(escape, cells), style="dim" if mark == "noise" else None)
     return table

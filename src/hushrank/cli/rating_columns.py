@@ -18,6 +18,16 @@ def item_column(ctx: click.Context | None) -> str | None:
     return None if ctx is None else ctx.meta.get(ITEM_COLUMN)
 
 
+ITEM_COLUMN_OPTION = click.option(
+    "--item-col",
+    metavar="NAME",
+    is_eager=True,
+    expose_value=False,
+    callback=_note_item_column,
+    help="Column of the items' ids in the file of titles. Default: item.",
+)
+
+
 def _add_options(function: Any) -> Any:
     for name, default, help in reversed(_OPTIONS):
         # Eager, for the item: files of items are read while the other options are, and need its name.

@@ -1,6 +1,7 @@
 """`hushrank recommend`: items for people, from a private model and their own ratings."""
 
 import json
+import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,15 +69,42 @@ def command(
         top = recommender.recommend(own, n, exclude_seen=not include_seen, explain=explain)
     for warning in caught:
         click.echo(f"hushrank: {warning.message}", err=True)
-    people = list(to_people(top, given_titles()))
+    people = [with_marks(recommender, person) for person in to_people(top, given_titles())]
     if explain and not recommender.n_slopes_:
         click.echo("hushrank: no reasons: this model has no item features that tell about people's tastes.", err=True)
     if as_json:
-        click.echo(json.dumps({"recommendations": people}))
+        click.echo(json.dumps({"recommendations": people, "noise": list(say_noise(recommender))}))
         return
     console = Console(highlight=False)
     for person in people:
         console.print(to_table(person, "score" if recommender.feedback == "implicit" else "predicted rating"))
+    for told in say_noise(recommender) if people else ():
+        console.print(told)
+
+
+def say_noise(model: Any) -> Iterator[str]:
+    """What of all recommendations of a model is noise, in words."""
+    if getattr(model, "n_significant_", 1) == 0:
+        alike = (
+            "popular items" if model.feedback == "implicit" else "item means and each person's own offset and slopes"
+        )
+        yield f"this model has no factors above the noise: recommendations follow {alike}, not a taste shared by others"
+    deviations = getattr(model, "mean_deviation_", None)
+    if deviations is not None and deviations.any():
+        size = math.sqrt(2.0) * float(np.median(deviations))
+        yield f"predictions that differ by less than about {size:.2g} are equal up to the noise of the item means"
+
+
+def with_marks(model: Any, person: dict[str, Any]) -> dict[str, Any]:
+    """The same where no mean or count of these items is noise; else with a list of "noise" and of empty texts."""
+    from hushrank.report.rating_model import read_orders
+
+    orders = {order.number: order.is_noise for order in read_orders(model)}
+    is_noise = orders.get("mean", orders.get("weighted ratings"))
+    if is_noise is None or not person["items"]:
+        return person
+    marks = ["noise" if is_noise[j] else "" for j in model._positions(person["items"])]
+    return {**person, "marks": marks} if any(marks) else person
 
 
 def to_people(top: Any, titles: Titles | None = None) -> Iterator[dict[str, Any]]:
@@ -109,8 +137,13 @@ def to_table(person: dict[str, Any], score: str) -> Table:
     reasons = person.get("reasons")
     if reasons is not None:
         table.add_column("because you like")
+    marks = person.get("marks")
+    if marks is not None:
+        table.add_column("")
     for i, (item, value) in enumerate(zip(person["items"], person["scores"], strict=True)):
         why = [] if reasons is None else [printable(" and ".join(reasons[i]))]
         title = [] if titles is None else [printable(titles[i])]
-        table.add_row(str(i + 1), printable(str(item)), *title, f"{value:.3f}", *why)
+        noise = [] if marks is None else [marks[i]]
+        style = "dim" if any(noise) else None
+        table.add_row(str(i + 1), printable(str(item)), *title, f"{value:.3f}", *why, *noise, style=style)
     return table

@@ -1,16 +1,16 @@
 """What `hushrank stream` writes and prints of a factorization."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from hushrank.cli.stream_terms import Terms
+from hushrank.cli.tables import make_table
 from hushrank.cli.writing import Writer, write_text
 from hushrank.privacy.words import in_words
 
@@ -49,13 +49,14 @@ def _write(terms: Terms, found: Any, writer: Writer) -> dict[str, Path | None]:
 def to_json(found: Any) -> dict[str, Any]:
     """All of a factorization, by the names of its attributes."""
     arrays = {name: getattr(found, name).tolist() for name in ("U", "s", "Vt", "levels_")}
-    numbers = {name: getattr(found, name) for name in ("n_above_noise", "noise_", "release_")}
-    return {**arrays, **numbers, "privacy_": found.privacy_.to_dict()}
+    numbers = {name: getattr(found, name) for name in ("n_above_noise", "n_significant_", "noise_", "release_")}
+    return {**arrays, "strength_": found.strength_.tolist(), **numbers, "privacy_": found.privacy_.to_dict()}
 
 
-def describe(found: Any) -> Iterator[Any]:
-    """What a factorization is, and its singular values."""
-    from hushrank.report.factorization import say_floor, stands_out
+def describe(found: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """What a factorization is, and its singular values; with titles, the columns that lead each component."""
+    from hushrank.report.factorization import leading_columns, say_floor, stands_out
+    from hushrank.report.strengths import say_strength
 
     stands = stands_out(found)
     n_rows, n_columns = found.shape
@@ -64,11 +65,12 @@ def describe(found: Any) -> Iterator[Any]:
     yield say_floor(found)
     if found._clip is not None:
         yield f"every update counted for at most {found._clip:g}"
-    table = Table()
-    for name in ("component", "singular value"):
-        table.add_column(name, justify="right")
+    leads = [] if titles is None else ["leading columns"]
+    table = make_table("component", "singular value", "strength", *leads, texts=("leading columns",))
     for i, (value, is_above) in enumerate(zip(found.s, stands, strict=True)):
-        table.add_row(str(i + 1), f"{value:.4g}" if is_above else "noise")
+        told = [f"{value:.4g}", say_strength(found.strength_[i])] if is_above else ["noise", "-"]
+        named = [] if titles is None else [escape(leading_columns(found, i, titles)) if is_above else ""]
+        table.add_row(str(i + 1), *told, *named, style=None if is_above else "dim")
     yield table
     if found.release_ > 1:
         yield f"release {found.release_} of one sketch: the guarantee is that of all of them together"

@@ -1,21 +1,20 @@
 """`hushrank trace`: a private matrix of low rank from answers to measurements of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
+from hushrank.cli.descriptions import page_of
 from hushrank.cli.fit import fit_command
 from hushrank.cli.measurements import MEASUREMENTS
 from hushrank.cli.tables import make_table, printable
 
 SHOWN = 5
 MOST_NOISE = 0.3  # of a gain, which is at most 1
-CLEAR = 3.0  # deviations of a gain
 
 
-@fit_command("PrivateTraceRegression", MEASUREMENTS)
+@fit_command("PrivateTraceRegression", MEASUREMENTS, page_of)
 def command(model: Any) -> Iterator[Any]:
     """Private matrix of low rank from answers to measurements of it.
 
@@ -38,6 +37,13 @@ def command(model: Any) -> Iterator[Any]:
                --y-scale 1000 --epsilon 1 --delta 1e-6 --ledger budget.db --dataset bills-2026 --out model.hush
       hushrank trace pictures.npy --target pressures.npy --rank 2 --epsilon 1 --delta 1e-6 --json
     """
+    yield from describe(model)
+
+
+def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
+    """Singular values and entries of a matrix, and which of them are noise; titles are of no use here."""
+    from hushrank.report.trace_model import say_values
+
     found = int((model.singular_values_ > 0.0).sum())
     asked = "" if found == model.rank else f" of at most {model.rank}"
     rank = f"of rank {found}{asked}" if found else "which is zero"
@@ -48,22 +54,18 @@ def command(model: Any) -> Iterator[Any]:
     if model.privacy == "label":
         yield "answers alone are hidden: measurements are taken for public, and the result may show them"
     if found:
-        yield f"intercept: {model.intercept_:.4g}; singular values: {_list(model.singular_values_[:found])}"
+        yield f"intercept: {model.intercept_:.4g}; singular values: {_list_values(model, found)}"
+        told = say_values(model)
+        if told is not None:
+            yield told
         yield _to_table(model)
 
 
 def say_gain(model: Any) -> str:
     """Whether the matrix stands above the noise, in words."""
-    shown = f"gain {model.gain_:.3g} of at most 1, its noise {model.gain_deviation_:.2g}"
-    if not model.coef_.any():
-        learned = "only the intercept was learned" if model.intercept == "private" else "nothing was learned"
-        return f"nothing stood above the noise: {learned}, and every prediction is {model.intercept_:.4g} ({shown})"
-    if model.gain_ <= CLEAR * model.gain_deviation_:
-        return f"the matrix stands above the noise by squared errors alone, as where most answers are equal ({shown})"
-    # The gain is the share of records that are predicted better, less that of those predicted worse.
-    better = round(50.0 * (1.0 + min(max(float(model.gain_), 0.0), 1.0)))
-    shares = f"about {better} % of the records better than the intercept alone and {100 - better} % worse"
-    return f"the matrix stands above the noise: it predicts {shares} ({shown})"
+    from hushrank.report.trace_model import say_gain  # --help needs none of it
+
+    return say_gain(model)
 
 
 def say_errors(model: Any) -> str:
@@ -84,24 +86,27 @@ def say_doubts(model: Any) -> Iterator[str]:
         )
 
 
-def _list(values: Any) -> str:
-    """Numbers in their order, as many as are shown of anything."""
-    more = ", ..." if len(values) > SHOWN else ""
-    return ", ".join(f"{value:.4g}" for value in values[:SHOWN]) + more
+def _list_values(model: Any, found: int) -> str:
+    """Singular values in their order, as many as are shown of anything, with the marks of those that are noise."""
+    from hushrank.report.strengths import mark_of_strength, strengths_of
+
+    strengths = strengths_of(model)
+    marks = ["" if strengths is None else mark_of_strength(strengths[i]) for i in range(found)]
+    shown = [f"{model.singular_values_[i]:.4g} {marks[i]}".rstrip() for i in range(min(found, SHOWN))]
+    return ", ".join(shown) + (", ..." if found > SHOWN else "")
 
 
 def _to_table(model: Any) -> Table:
-    """The largest entries of the matrix, with the names of what they belong to."""
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    rows, columns, entries = [str(i) for i in range(model.n_rows_)], [str(j) for j in range(model.n_columns_)], []
-    if names and model.design == "rank_one":
-        rows, columns = names[: model.n_rows_], names[model.n_rows_ :]
-    elif model.design == "dense":
-        entries = names
-    texts = ("row", "column", *(["name"] if entries else []))
-    table = make_table(*texts, "entry", texts=texts, title="largest entries")
-    for place in np.argsort(-abs(model.coef_), axis=None, kind="stable")[:SHOWN]:
-        i, j = divmod(int(place), model.n_columns_)
-        cells = [rows[i], columns[j], *entries[place : place + 1]]
-        table.add_row(*map(printable, cells), f"{model.coef_[i, j]:.4g}")
+    """The largest entries of the matrix, with the names of what they belong to; what is noise is dim."""
+    from hushrank.report.trace_model import read_entries
+
+    entries = read_entries(model, SHOWN)
+    texts = ("row", "column", *(["name"] if entries[0].name is not None else []))
+    numbers = ("entry", *(["deviation"] if entries[0].deviation is not None else []))
+    table = make_table(*texts, *numbers, "", texts=(*texts, ""), title="largest entries")
+    for entry in entries:
+        names = [entry.row, entry.column, *([] if entry.name is None else [entry.name])]
+        values = [f"{entry.value:.4g}", *([] if entry.deviation is None else [f"{entry.deviation:.2g}"])]
+        style = "dim" if entry.mark else None
+        table.add_row(*map(printable, names), *values, entry.mark, style=style)
     return table

@@ -5,6 +5,7 @@ Two answers  for the data holder, without noise and at no charge: they must not 
 Split        `hushrank.data.ratings.leave_out`: every user keeps a history and has some ratings held out.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -131,6 +132,7 @@ def evaluate(
     pay_epsilon: float | None = None,
     pay_delta: float | None = None,
     baselines: bool = True,
+    columns: Mapping[str, str] | None = None,
     ledger: Any = None,
     random_state: int | None = None,
 ) -> Evaluation:
@@ -150,6 +152,8 @@ def evaluate(
     pay_epsilon, pay_delta : float, optional
         Buy numbers that may be published, for this budget beside that of the model. The default of `pay_delta` is the
         delta of the model. Without `pay_epsilon` the numbers are exact and NOT private.
+    columns : dict, optional
+        What the columns user, item and rating of a table are called, as in `PrivateCompletion.fit`.
     ledger : account, optional
         Charged for what is released: the numbers, and the model if it is fitted here, both at once.
     random_state : int, optional
@@ -173,7 +177,10 @@ def evaluate(
     event = release.plan(n_users=1).event  # checks all parameters
     rule = LeaveOut(float(held_out), int(most_held_out), int(split_seed))
     is_fitted = hasattr(model, "privacy_")
-    source = read_for(model, ratings, None, "evaluate") if is_fitted else _read(model, ratings)
+    if is_fitted:
+        source = read_for(model, ratings, None, "evaluate", columns)
+    else:
+        source = _read(model, ratings, columns)
     if is_fitted:
         fitted = model
     elif ledger is None:
@@ -203,10 +210,10 @@ def _check_terms(model: Any, epsilon: float | None, delta: float | None, ledger:
     return {"epsilon": 1.0 if epsilon is None else epsilon, "delta": model.delta if delta is None else delta, **shared}
 
 
-def _read(model: PrivateCompletion, ratings: Any) -> Any:
+def _read(model: PrivateCompletion, ratings: Any, columns: Mapping[str, str] | None) -> Any:
     """Ratings as the fit of the model would read them."""
     is_implicit = model.feedback == "implicit"
-    terms = {"items": model.items, "rating_range": None if is_implicit else model.rating_range}
+    terms = {"items": model.items, "rating_range": None if is_implicit else model.rating_range, "columns": columns}
     return read_ratings(ratings, owner="evaluate", n_users=model.n_users, is_implicit=is_implicit, **terms)
 
 
@@ -234,14 +241,19 @@ def _common_notes(model: Any, is_fitted: bool) -> tuple[str, ...]:
 
 def _tell_paid(model: Any, release: PrivateEvaluation, is_fitted: bool) -> Evaluation:
     """Private numbers, and what they cost together with the model."""
+    both = add_guarantees(model.privacy_, release.privacy_)
+    is_private = not (release.privacy_.reproducible or both.reproducible)
+    notes = (PAID if is_private else SEEDED, *_common_notes(model, is_fitted))
+    return Evaluation(paid_scores(release), release.k, is_private, release.privacy_, both, release, notes)
+
+
+def paid_scores(release: PrivateEvaluation) -> tuple[Score, ...]:
+    """The numbers of a release, with their intervals."""
     scores = []
     for name, rmse, recall in release.scores():
         error = (None, None) if rmse is None else (rmse.value, (rmse.low, rmse.high))
         scores.append(Score(name, error[0], recall.value, error[1], (recall.low, recall.high)))
-    both = add_guarantees(model.privacy_, release.privacy_)
-    is_private = not (release.privacy_.reproducible or both.reproducible)
-    notes = (PAID if is_private else SEEDED, *_common_notes(model, is_fitted))
-    return Evaluation(tuple(scores), release.k, is_private, release.privacy_, both, release, notes)
+    return tuple(scores)
 
 
 def add_guarantees(model: Guarantee, numbers: Guarantee) -> Guarantee:

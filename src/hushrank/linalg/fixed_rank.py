@@ -11,6 +11,7 @@ from hushrank.linalg.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 
+_NOTHING = 1e-24  # of a squared norm, the largest entry being 1
 _LARGE = 256  # rows and columns, above which not all singular vectors are computed
 
 
@@ -126,3 +127,21 @@ def shrink_singular_values(s: FloatArray, shape: tuple[int, int], scale: float) 
     y = np.maximum(s / unit, 1.0)  # what is smaller is below the edge, and may be zero
     inside = np.maximum((y * y - ratio - 1.0) ** 2 - 4.0 * ratio, 0.0)
     return np.where(y > 1.0 + math.sqrt(ratio), unit * np.sqrt(inside) / y, 0.0)
+
+
+def leading_values(coef: FloatArray, rank: int) -> tuple[FloatArray, float]:
+    """Singular values of a matrix of at most this rank, and the largest entry that is left if it has a higher one.
+
+    By so many steps of an elimination with pivots: a decomposition of the whole takes long for large matrices.
+    """
+    rest, rows = coef.copy(), np.zeros((rank, coef.shape[1]))
+    with one_blas_thread():
+        for row in rows:
+            squares = np.einsum("ij,ij->j", rest, rest)
+            if squares.max() < _NOTHING:
+                break
+            column = rest[:, int(np.argmax(squares))]
+            direction = column / float(np.linalg.norm(column))
+            row[:] = direction @ rest
+            rest -= np.outer(direction, row)
+        return np.asarray(np.linalg.svd(rows, compute_uv=False), np.float64), float(np.abs(rest).max())

@@ -1,6 +1,8 @@
 """A guarantee, and the noise of a release, in plain words."""
 
 import math
+from collections.abc import Iterator
+from html import escape
 
 from hushrank.privacy.events import Event, Gaussian, Pure, Repeated
 from hushrank.privacy.figures import at_least, at_most
@@ -17,6 +19,15 @@ _UNITS = {
     Unit.ENTRY: "any one change of entries within the stated bound, such as one update,",
     Unit.RANK1: "any one matrix of rank one within the stated bound",
     Unit.FROBENIUS: "any one matrix of a Frobenius norm within the stated bound",
+}
+
+_NOT_HIDDEN = {
+    Unit.ROW: "One row is hidden: a person with several rows is not hidden with all of them.",
+    Unit.RECORD: "One record is hidden: a person with several records is not hidden with all of them.",
+    Unit.LABEL: "Answers are hidden and nothing else: what was measured, and who is in the data, may show.",
+    Unit.ENTRY: "Who changes entries by more than the bound is hidden in part only.",
+    Unit.RANK1: "What changes the matrix by more than the bound is hidden in part only.",
+    Unit.FROBENIUS: "What changes the matrix by more than the bound is hidden in part only.",
 }
 
 _SHORT = {
@@ -41,16 +52,23 @@ def in_words(guarantee: Guarantee) -> str:
     If everything from any one user were replaced by anything else, the chance of any result would change by at most a
     factor of 2.72 (e^1), and beyond that factor by at most 1e-06.
     """
-    sentences = [_promise(guarantee)]
-    if guarantee.epsilon != math.inf:
+    return " ".join(sentences(guarantee))
+
+
+def sentences(guarantee: Guarantee) -> Iterator[str]:
+    """What a guarantee says, sentence by sentence: the promise, what is not in it, and what it rests on."""
+    is_private = guarantee.epsilon != math.inf
+    if is_private and guarantee.reproducible:
+        yield "NOT private to release: made with a seed, and whoever knows the seed can remove the noise."
+        yield "Made without a seed it would promise:"
+    yield _promise(guarantee)
+    if is_private:
+        if guarantee.unit in _NOT_HIDDEN:
+            yield _NOT_HIDDEN[guarantee.unit]
         if guarantee.premise:
-            sentences.append(f"This holds provided that {guarantee.premise}.")
+            yield f"This holds provided that {guarantee.premise}."
         if guarantee.numerics == "idealized":
-            sentences.append("Noise counts as real numbers here: rounding inside the computer is not covered.")
-        if guarantee.reproducible:
-            warning = "NOT private to release: made with a seed, and whoever knows the seed can remove the noise."
-            sentences = [warning, "Made without a seed it would promise:", *sentences]
-    return " ".join(sentences)
+            yield "Noise counts as real numbers here: rounding inside the computer is not covered."
 
 
 def factor_in_words(epsilon: float) -> str:
@@ -91,3 +109,20 @@ def _promise(given: Guarantee) -> str:
 def _one(unit: Unit) -> str:
     """One unit as the subject of a sentence, in short."""
     return f"one {_SHORT.get(unit, unit.value)}"
+
+
+class Promising:
+    """What has a guarantee in its attribute `privacy_`, once it has released something, and shows it in notebooks."""
+
+    privacy_: Guarantee
+
+    def _repr_html_(self) -> str:
+        """What it is, and what it promises, in words and open."""
+        return f"<pre>{escape(repr(self).partition(' with Guarantee(')[0])}</pre>{self._promise_html()}"
+
+    def _promise_html(self) -> str:
+        """The guarantee in words and numbers; nothing before there is one."""
+        if not hasattr(self, "privacy_"):
+            return ""
+        words, terms = escape(in_words(self.privacy_)), escape(str(self.privacy_))
+        return f"<details open><summary>guarantee</summary><p>{words}</p><p><code>{terms}</code></p></details>"

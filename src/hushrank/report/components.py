@@ -27,6 +27,7 @@ from hushrank.report.marks import (
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, definitions, figure, make_page, paragraph, table
 from hushrank.report.personal import guarantee_table
+from hushrank.report.promise import ALONE, Beside, sections_beside
 
 SHOWN_COMPONENTS = 20
 _ROW, _LEGEND = 42.0, 24.0  # height of a bar with its name, and of a line of the legend
@@ -39,13 +40,15 @@ _TITLES = {
 }
 
 
-def components_page(model: Any) -> str:
+def components_page(model: Any, beside: Beside = ALONE) -> str:
     """The page as HTML; the same model gives the same bytes.
 
     Parameters
     ----------
     model : PrivatePCA, PrivateCovariance or PrivateLowRank
         Fitted, or loaded from a file.
+    beside : Beside
+        What is shown beside it; titles are of no use here.
     """
     components = read_components(model)
     shown = components[:SHOWN_COMPONENTS]
@@ -55,6 +58,7 @@ def components_page(model: Any) -> str:
         ("How sure it is", _sureness(model, components)),
         ("What was done to the rows", [definitions(_settings(model))]),
         ("What is promised", _promised(model.privacy_)),
+        *sections_beside(model, beside),
         ("Limits", [bullets(*_limits(model))]),
     ]
     return make_page(_title(model), _lead(model, components), sections, "Made by hushrank.")

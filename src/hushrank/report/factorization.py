@@ -12,6 +12,7 @@ from hushrank.report.charts import WIDTH, Axis, draw
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, figure, make_page, paragraph, table
 from hushrank.report.personal import guarantee_table
+from hushrank.report.promise import ALONE, Beside, sections_beside
 
 SHOWN_COMPONENTS, SHOWN_VALUES, LEADING = 20, 50, 5
 _AS_PRINTED = ("figure1", "figure3")  # decoders that do not tell components from noise
@@ -52,8 +53,16 @@ def stands_out(found: Factorization) -> NDArray[np.bool_]:
     return np.asarray(found.s > (noise_floor(found) if found.kind in _AS_PRINTED else 0.0))
 
 
+def stream_page(found: Factorization, beside: Beside = ALONE) -> str:
+    """The page with what is shown beside; titles are those of the columns."""
+    return factorization_page(found, None, beside.titles, beside)
+
+
 def factorization_page(
-    found: Factorization, row_titles: Sequence[str] | None = None, column_titles: Sequence[str] | None = None
+    found: Factorization,
+    row_titles: Sequence[str] | None = None,
+    column_titles: Sequence[str] | None = None,
+    beside: Beside = ALONE,
 ) -> str:
     """The page as HTML; the same factorization gives the same bytes.
 
@@ -62,6 +71,8 @@ def factorization_page(
     found : Factorization
     row_titles, column_titles : sequence of str, optional
         What rows and columns are called, public; their numbers if not given.
+    beside : Beside
+        What else is shown.
     """
     n_rows, n_columns = found.shape
     n_above = int(stands_out(found).sum())
@@ -74,6 +85,7 @@ def factorization_page(
         ("Singular values and the noise", _values(found)),
         ("Components", _components(found, row_titles, column_titles)),
         ("What is promised", _promised(found)),
+        *sections_beside(found, beside),
         ("Limits", _limits(found)),
     ]
     return make_page("A private factorization", lead, sections, "Made by hushrank stream.")
@@ -133,6 +145,11 @@ def _leading(vector: NDArray[np.float64], kind: str, titles: Sequence[str] | Non
     """Names and values of the largest entries."""
     order = np.argsort(-abs(vector), kind="stable")[:LEADING]
     return [(_shorten(f"{kind} {j}" if titles is None else str(titles[j])), f"{vector[j]:+.3f}") for j in order]
+
+
+def leading_columns(found: Factorization, component: int, titles: Sequence[str]) -> str:
+    """Columns with the largest entries in the vector of a component, in one line."""
+    return ", ".join(f"{name} ({entry})" for name, entry in _leading(found.Vt[component], "column", titles)[:3])
 
 
 def _shorten(title: str) -> str:

@@ -236,7 +236,9 @@ def test_similar_items_point_the_same_way(model):
 
 def test_without_factors_nothing_is_similar():
     cold = PrivateCompletion(1, epsilon=1e-3, delta=1e-6, rating_range=(0, 1), random_state=1).fit(np.eye(3))
-    assert cold.n_factors_ == 0 and (cold.similar_items(0).scores == 0.0).all()
+    with pytest.warns(UserWarning, match="item 0 is similar to others by nothing: the order means nothing"):
+        found = cold.similar_items(0)
+    assert cold.n_factors_ == 0 and (found.scores == 0.0).all() and found.by == "nothing"
 
 
 def test_ties_keep_the_order_of_the_catalogue():

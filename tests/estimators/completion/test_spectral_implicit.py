@@ -130,7 +130,7 @@ def test_without_noise_eigenvectors_are_those_of_the_tastes():
     S = (Q * signals) @ Q.T
     diagonal = np.diag(S) + 7.0
     np.fill_diagonal(S, 0.0)
-    found = scaled_eigenvectors(S, 3, 1e-6, diagonal)
+    found, _ = scaled_eigenvectors(S, 3, 1e-6, diagonal)
     assert np.abs(np.sum(found * Q, axis=0)) == pytest.approx(np.sqrt(signals / 7.0), rel=0.05)
 
 

@@ -106,6 +106,17 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         Noisy weighted numbers of ratings; ones where the method needs none.
     n_factors_ : int
         Factors that are not zero.
+    strength_ : ndarray of shape (rank,), or (0,)
+        How far each factor stands above the noise: 1 is what noise alone exceeds in 5 % of the fits, 0 a factor that
+        was not kept. Methods other than "spectral" have one number for all of their factors; empty where nothing tells,
+        for those methods without offsets.
+    n_significant_ : int
+        Factors with a strength above 1. Not where `strength_` is empty, nor for models of an older version.
+    mean_deviation_ : ndarray of shape (n_items,)
+        How far noise may have moved an item mean: about one deviation. Zeros without offsets and for implicit feedback.
+    count_deviation_ : float
+        Standard deviation of the noise of `item_counts_`; 0 where there are none. All four are computed from the
+        release alone.
     ridge_ : float
         Ridge of the users' own regressions.
     items_ : ndarray of shape (n_items,)
@@ -137,6 +148,9 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         "feature_values_": Attribute(float, (COLUMNS, range(MOST_COLUMNS + 1)), later=True),
         "feature_typical_": Attribute(float, (range(MOST_COLUMNS + 1),), later=True),
         "feature_map_": Attribute(float, (range(MOST_COLUMNS + 2), range(_MOST_FEATURES + 2 + MOST_IDS)), later=True),
+        "strength_": Attribute(float, (range(MOST_IDS + 1),), minimum=0, later=True),
+        "mean_deviation_": Attribute(float, (COLUMNS,), minimum=0, later=True),
+        "count_deviation_": Attribute(float, minimum=0, later=True),
     }
     _repeated: ClassVar[Mapping[str, str]] = {"items": "items_"}
 
@@ -234,6 +248,8 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         check_features(learned, learned["item_features_"].shape[1] + self.rank)
         if learned["n_factors_"] != int(np.any(learned["item_factors_"] != 0.0, axis=0).sum()):
             raise ValueError("n_factors_ is not the number of factors")
+        if len(learned.get("strength_", ())) not in (0, self.rank):
+            raise ValueError("strength_ is not that of all factors")
 
     def _check_read(self, source: Any) -> None:
         """Refuse ratings that were read with another catalogue or range."""
@@ -281,4 +297,7 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
             "items_": ids,
             **describe_features(features, n_items),
             "feature_map_": map_features(model, items, self.rank),
+            "strength_": model.marks.strengths(factors),
+            "mean_deviation_": model.marks.mean_deviations(n_items, self._half_range),
+            "count_deviation_": float(model.marks.count_deviation),
         }

@@ -56,12 +56,14 @@ def check_recommender(recommender: Any, owner: str) -> None:
         raise InvalidParameter(owner, "model", _RECOMMENDER, type(recommender).__name__)
 
 
-def read_for(recommender: Any, X: Any, n_users: int | None, owner: str) -> Any:
+def read_for(
+    recommender: Any, X: Any, n_users: int | None, owner: str, columns: Mapping[str, str] | None = None
+) -> Any:
     """Ratings of the items of a fitted recommender, within its range; no value is read yet."""
     is_implicit = recommender.feedback == "implicit"
     terms = {"rating_range": None if is_implicit else recommender.rating_range, "is_implicit": is_implicit}
     catalogue: Catalogue = recommender._catalogue
-    ratings = read_ratings(X, owner=owner, items=catalogue, n_users=n_users, **terms)
+    ratings = read_ratings(X, owner=owner, items=catalogue, n_users=n_users, columns=columns, **terms)
     # What follows is about a source that was made before.
     if ratings.n_items != len(catalogue) or getattr(ratings, "catalogue", None) not in (None, catalogue):
         got = f"those of {ratings.n_items} items"

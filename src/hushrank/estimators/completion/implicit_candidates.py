@@ -8,13 +8,14 @@ Privacy    docs/privacy/completion.md, Lemma 8.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.completion.implicit_recipe import IMPLICIT
+from hushrank.estimators.completion.item_marks import Marks, check_strength
 from hushrank.estimators.completion.item_means import Census
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.recall_kernels import RankedModels, sum_recall_gains
@@ -51,6 +52,8 @@ class Candidates:
     factors : ndarray of shape (n_items, n_factors)
     unobserved, ridge : float
         Of a user's regression.
+    strength : ndarray of shape (n_factors,) or None
+        How far factors stand above the noise, where a method tells.
     """
 
     census: Census
@@ -59,13 +62,21 @@ class Candidates:
     factors: FloatArray
     unobserved: float
     ridge: float
+    strength: FloatArray | None = None
 
     @classmethod
-    def of(cls, census: Census, unobserved: float, ridge: float, factors: FloatArray | None = None) -> "Candidates":
+    def of(
+        cls,
+        census: Census,
+        unobserved: float,
+        ridge: float,
+        factors: FloatArray | None = None,
+        strength: FloatArray | None = None,
+    ) -> "Candidates":
         """All models that there are with these counts and factors."""
         features, from_public = _popular_features(census)
         factors = np.zeros((len(features), 0)) if factors is None else factors
-        return cls(census, features, from_public, factors, unobserved, ridge)
+        return cls(census, features, from_public, factors, unobserved, ridge, strength)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -80,7 +91,10 @@ class Candidates:
         features = self.features if kind.has_features else nothing
         factors = self.factors if kind.has_factors else nothing
         new_items = self._new_item_map(features.shape[1], factors)
-        return CompletionModel(self._base, features, factors, self.ridge, counts, self.unobserved, new_items)
+        marks = Marks(self.census.deviation, strength=self.strength)
+        return CompletionModel(
+            self._base, features, factors, self.ridge, counts, self.unobserved, new_items, marks=marks
+        )
 
     def choose(self, releases: RatingReleases) -> CompletionModel:
         """The model that finds most of the users' own items, if it finds clearly more than popularity.
@@ -93,8 +107,15 @@ class Candidates:
         lattice = releases.vector_lattice(IMPLICIT.check_norm * math.sqrt(len(kinds) - 1))
         total = releases.total(sum_recall_gains, (self.ranked(releases.n_people), lattice))
         gains = releases.release(total, lattice)
-        best = int(np.argmax(gains))
-        return self.model(kinds[1 + best] if gains[best] > IMPLICIT.check_deviations * lattice.scale else POPULARITY)
+        if self.strength is None and self.factors.shape[1]:  # the check tells where the method does not
+            has_factors = np.array([kind.has_factors for kind in kinds[1:]])
+            found = check_strength(gains, has_factors, lattice.scale, self.factors.shape[1])
+            return replace(self, strength=found)._chosen(gains, lattice.scale)
+        return self._chosen(gains, lattice.scale)
+
+    def _chosen(self, gains: FloatArray, deviation: float) -> CompletionModel:
+        kinds, best = self.kinds, int(np.argmax(gains))
+        return self.model(kinds[1 + best] if gains[best] > IMPLICIT.check_deviations * deviation else POPULARITY)
 
     def ranked(self, n_people: float) -> RankedModels:
         """The models as the check compares them."""

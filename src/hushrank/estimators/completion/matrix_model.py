@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.item_marks import Marks
 from hushrank.estimators.completion.model import CompletionModel, FactorLearner
 from hushrank.estimators.completion.rating_kernels import Regression
 from hushrank.estimators.completion.recipes import MATRIX
@@ -34,11 +35,15 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class MatrixState:
-    """Factors, the variance of their error in each column, and the variance of the noise."""
+    """Factors, the variance of their error in each column, and the variance of the noise.
+
+    `strength` is how far factors stand above the noise of a spectral start, where there is one.
+    """
 
     factors: FloatArray
     errors: FloatArray
     noise: float
+    strength: FloatArray | None = None
 
     @property
     def regression(self) -> Regression:
@@ -49,7 +54,8 @@ class MatrixState:
     def model(self) -> CompletionModel:
         """The model as it is released."""
         n = len(self.factors)
-        return CompletionModel(np.zeros(n), np.zeros((n, 0)), self.factors, self.noise, np.ones(n))
+        marks = Marks(strength=self.strength)
+        return CompletionModel(np.zeros(n), np.zeros((n, 0)), self.factors, self.noise, np.ones(n), marks=marks)
 
 
 def learn_matrix_around(releases: RatingReleases, learn_factors: FactorLearner) -> CompletionModel:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hushrank.data.ratings.grouping import UserBlock
 from hushrank.estimators.completion.fold_in import fold_in_users
+from hushrank.estimators.completion.item_marks import NO_MARKS, Marks
 from hushrank.estimators.completion.rating_kernels import RatingArrays
 from hushrank.exceptions import InvalidParameter
 from hushrank.linalg.threads import one_blas_thread
@@ -40,6 +41,8 @@ class CompletionModel:
         features of the item as `PublicItems` scales them. None where nothing is known about new items.
     is_new : ndarray of shape (n_items,) or None
         New items; None for none.
+    marks : Marks
+        How far all of it stands above its noise.
     """
 
     base: FloatArray
@@ -50,6 +53,7 @@ class CompletionModel:
     unobserved: float = 0.0
     new_item_map: FloatArray | None = None
     is_new: NDArray[np.bool_] | None = None
+    marks: Marks = NO_MARKS
 
     @property
     def W(self) -> FloatArray:

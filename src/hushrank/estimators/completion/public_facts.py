@@ -10,6 +10,7 @@ from hushrank.archive.attributes import COLUMNS
 from hushrank.data.id_arrays import to_array
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.item_features import ItemFeatures, read_item_features
+from hushrank.estimators.completion.item_marks import unknown_deviation
 from hushrank.estimators.completion.item_means import OWN_COLUMNS
 from hushrank.estimators.completion.known_items import (
     describe_features,
@@ -39,6 +40,7 @@ class PublicFacts:
     _parameters: Any
     _to_ratings: Any
     _is_implicit: Any
+    _half_range: Any
     _catalogue: Any
 
     @property
@@ -98,6 +100,9 @@ class PublicFacts:
             "item_counts_": np.append(learned["item_counts_"], np.full(len(added), next_to_nothing)),
             COLUMNS: len(catalogue),
         }
+        if "mean_deviation_" in learned:
+            unknown = unknown_deviation(learned["mean_deviation_"], self._half_range)
+            grown["mean_deviation_"] = np.append(learned["mean_deviation_"], np.full(len(added), unknown))
         if features is not None:
             features = ItemFeatures(features.columns, np.vstack([features.values, values]), features.typical)
         grown |= describe_features(features, len(catalogue))

@@ -3,6 +3,7 @@
 All of it is the user's own computation: the model is public, and these ratings do not enter it.
 """
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -43,12 +44,15 @@ class Recommendations(NamedTuple):
     reasons : list or None
         If asked for: what speaks for each item, a tuple of names of public features, such as ("Comedy", "Film-Noir");
         empty where no feature does. A list of items, or for several users a list of such lists.
+    by : str or None
+        Of similar items: by what they are similar, "factors", "factors that are noise", "features" or "nothing".
     """
 
     items: NDArray[Any]
     scores: FloatArray
     users: NDArray[Any] | None = None
     reasons: list[Any] | None = None
+    by: str | None = None
 
 
 class Recommender:
@@ -66,6 +70,7 @@ class Recommender:
     item_means_: FloatArray
     item_counts_: FloatArray
     ridge_: float
+    strength_: FloatArray
     items_: NDArray[Any]
     _learned: Any
     _threads: int
@@ -149,19 +154,22 @@ class Recommender:
         """Items whose factors point the same way, by cosine.
 
         For an item without factors, such as a new one, those with like public features; all scores are 0 where there is
-        neither.
+        neither. `by` of the result says which it was, and a warning where the answer means nothing.
         """
         features = restore_features(self._learned())
         position = int(self._positions([item])[0])
-        vectors = self.item_factors_
-        if features is not None and not vectors[position].any():
-            vectors = PublicItems.of(features.values, len(vectors)).G
+        vectors, by = self.item_factors_, "factors" if getattr(self, "n_significant_", 1) else "factors that are noise"
+        if not vectors[position].any():
+            by = "nothing" if features is None else "features"
+            vectors = vectors if features is None else PublicItems.of(features.values, len(vectors)).G
+        if by not in ("factors", "features"):
+            warnings.warn(f"item {item!r} is similar to others by {by}: the order means nothing", stacklevel=2)
         norms = np.linalg.norm(vectors, axis=1)
         unit = vectors / np.where(norms > 0, norms, 1.0)[:, None]
         cosines = unit @ unit[position]
         cosines[position] = -np.inf
         best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
-        return Recommendations(self.items_[best], cosines[best])
+        return Recommendations(self.items_[best], cosines[best], by=by)
 
     def predict_ratings(self, history: Any, pairs: Any, *, columns: Columns = None) -> FloatArray:
         """One prediction for each row of `pairs`, in order.
@@ -191,6 +199,18 @@ class Recommender:
         Z = np.vstack([model.fold_in(histories.block), np.zeros(W.shape[1])])  # the last row: nothing is known
         scores = base[positions] + np.einsum("ij,ij->i", Z[codes], W[positions])
         return self._to_ratings(scores)
+
+    @property
+    def n_significant_(self) -> int:
+        """Factors that stand above the noise."""
+        if not len(self.strength_):
+            raise AttributeError("n_significant_: nothing tells how far factors of this method stand above the noise")
+        return int(np.count_nonzero(self.strength_ > 1.0))
+
+    @property
+    def _half_range(self) -> float:
+        """Half of the range of ratings."""
+        return 1.0 if self._is_implicit else (float(self.rating_range[1]) - float(self.rating_range[0])) / 2.0
 
     @property
     def _is_implicit(self) -> bool:

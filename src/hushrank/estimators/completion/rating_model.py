@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.feature_slopes import release_means_and_slopes
+from hushrank.estimators.completion.item_marks import Marks, chance_gain, check_strength, mean_deviations
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
     Census,
@@ -35,13 +36,28 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RatingState:
-    """Where a fit has got to; `along` is what item means are expected to change by with each public feature."""
+    """Where a fit has got to.
+
+    `along` is what item means are expected to change by with each public feature; `precisions` are those of the noise
+    of the item means, and `strength` is how far factors stand above theirs, where a method tells.
+    """
 
     census: Census
     prior: Prior
     means: FloatArray
     factors: FloatArray
     along: FloatArray
+    precisions: FloatArray | None = None
+    strength: FloatArray | None = None
+
+    @property
+    def marks(self) -> Marks:
+        """How far means, counts and factors stand above their noise."""
+        if self.precisions is None:
+            return Marks(self.census.deviation, strength=self.strength)
+        chance = self.prior.noise / self.census.counts
+        deviations = mean_deviations(self.precisions, chance, self.prior.item)
+        return Marks(self.census.deviation, deviations, self.strength)
 
     @property
     def features(self) -> FloatArray:
@@ -63,7 +79,8 @@ def learn_ratings_around(releases: RatingReleases, learn_factors: FactorLearner)
     """Means, slopes, variances and the final check, around factors that are learned in whatever way."""
     census, prior = release_census(releases), Prior()
     census, means = release_means_and_slopes(releases, census, prior, RATINGS.means_share)
-    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)), means.along)
+    nothing = np.zeros((releases.n_items, 0))
+    state = RatingState(census, prior, means.means, nothing, means.along, means.precisions)
     state = estimate_variances(releases, state)
     model = CompletionModel(state.base, state.features, state.factors, state.prior.noise, census.counts)
     factors = learn_factors(model, releases.left - RATINGS.check_share - RATINGS.moments_share)
@@ -119,6 +136,9 @@ def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionMo
     n_others = len(variants.widths) - 1
     lattice = releases.vector_lattice(RATINGS.check_norm * noise * math.sqrt(n_others))
     sums = releases.release(releases.total(sum_error_differences, (state.regression, variants, lattice)), lattice)
+    if r and state.strength is None:  # the check tells where the method does not
+        chance = chance_gain(r, state.census.counts, noise, releases.n_people)
+        state = replace(state, strength=check_strength(sums, variants.widths[1:] == f, lattice.scale, r, chance))
     best = int(np.argmin(sums))
     chosen = best + 1 if sums[best] < -RATINGS.check_deviations * lattice.scale else 0
     scales = np.where(np.arange(f + r) < variants.widths[chosen], variants.scales[chosen], 0.0)
@@ -130,6 +150,7 @@ def choose_variant(releases: RatingReleases, state: RatingState) -> CompletionMo
         ridge,
         state.census.counts,
         new_item_map=np.hstack([map_new_items(state) * np.append(1.0, scales[:f]), np.zeros((n_told, r))]),
+        marks=state.marks,
     )
 
 

@@ -23,6 +23,7 @@ from hushrank.estimators.completion.rating_kernels import Regression, RowsOfItem
 from hushrank.estimators.completion.releases import RatingReleases
 from hushrank.estimators.completion.user_sums import RowState, SecondMoment, most_counted, place_items
 from hushrank.linalg.hollow import top_hollow_eigenpairs
+from hushrank.linalg.noise_levels import above_edge
 
 FloatArray = NDArray[np.float64]
 
@@ -36,14 +37,16 @@ def learn_implicit(releases: RatingReleases, rank: int, top_items: int, unobserv
     census = count_for_factors(releases, first, top)
     if census is None:
         return learn_without_factors(releases, first, unobserved, unobserved)
-    factors = _release_factors(releases, census.counts, rank, top)
+    factors, strength = _release_factors(releases, census.counts, rank, top)
     if factors.shape[1] < IMPLICIT.fewest_factors:
         return learn_without_factors(releases, census, unobserved, unobserved)
-    return Candidates.of(census, unobserved, unobserved, factors).choose(releases)
+    return Candidates.of(census, unobserved, unobserved, factors, strength).choose(releases)
 
 
-def _release_factors(releases: RatingReleases, counts: FloatArray, rank: int, top: int) -> FloatArray:
-    """Factors of the `top` most counted items, for all that is left but the check."""
+def _release_factors(
+    releases: RatingReleases, counts: FloatArray, rank: int, top: int
+) -> tuple[FloatArray, FloatArray]:
+    """Factors of the `top` most counted items, for all that is left but the check, and how far they stand out."""
     n_items, chosen = releases.n_items, most_counted(counts, top)
     lattice = releases.gram_lattice(1.0, releases.left - IMPLICIT.check_share)
     nothing = Regression(np.zeros(n_items), np.zeros((n_items, 0)), 1.0)
@@ -52,10 +55,10 @@ def _release_factors(releases: RatingReleases, counts: FloatArray, rank: int, to
     S = releases.release_hollow(total, lattice)
     expected = counts[chosen] * (releases.n_people / counts[chosen].sum())
     edge = noise_edge(lattice.scale, expected, releases.n_people)
-    found = scaled_eigenvectors(S, min(rank, top), IMPLICIT.cut * edge, expected)
+    found, values = scaled_eigenvectors(S, min(rank, top), IMPLICIT.cut * edge, expected)
     factors = np.zeros((n_items, found.shape[1]))
     factors[chosen] = found
-    return factors
+    return factors, values / above_edge(edge, top)
 
 
 def noise_edge(deviation: float, diagonal: FloatArray, n_people: float) -> float:
@@ -79,7 +82,7 @@ def noise_edge(deviation: float, diagonal: FloatArray, n_people: float) -> float
     return high
 
 
-def scaled_eigenvectors(S: FloatArray, rank: int, edge: float, diagonal: FloatArray) -> FloatArray:
+def scaled_eigenvectors(S: FloatArray, rank: int, edge: float, diagonal: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvectors of S that stand out, times the root of signal over noise of their coefficients.
 
     Parameters
@@ -96,16 +99,20 @@ def scaled_eigenvectors(S: FloatArray, rank: int, edge: float, diagonal: FloatAr
 
     Returns
     -------
-    ndarray of shape (n, n_kept)
+    vectors : ndarray of shape (n, n_kept)
         A regression with as much ridge as there is weight of all items then draws every coefficient to zero as its
         noise asks for.
+    values : ndarray of shape (n_kept,)
+        What S has along them without its diagonal, never below zero.
     """
     deviation = edge / (2.0 * math.sqrt(len(S)))  # of noise that is the same everywhere
     for _ in range(IMPLICIT.rounds):  # the diagonal is imputed by what is kept: noise would lift noise over the edge
         Q, values, alignments = top_hollow_eigenpairs(S, rank, deviation, rounds=1, cut=1.0)
         signals = values * alignments
+        seen = values + deviation**2 * len(S) / np.maximum(values, np.finfo(float).tiny)
+        hollow = np.maximum(seen - np.diagonal(S) @ (Q * Q), 0.0)
         explained = (Q * Q) @ signals
         np.fill_diagonal(S, explained)
     noise = np.maximum(diagonal - explained, 0.0) @ (Q * Q)
     scaled: FloatArray = Q * np.sqrt(signals / np.maximum(noise, IMPLICIT.weakest_noise * signals))
-    return scaled
+    return scaled, hollow

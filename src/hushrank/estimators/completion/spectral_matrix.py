@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.completion.item_marks import spectral_strength
 from hushrank.estimators.completion.matrix_model import Entries, MatrixState, describe_entries, estimate_noise
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.rating_kernels import Regression, RowsOfItems, Weights
@@ -57,14 +58,15 @@ def _spectral_start(releases: RatingReleases, entries: Entries, rank: int, top_i
     S *= unit
     deviation = lattice.scale * unit
     sampling = entries.second_moment / (p * math.sqrt(m))  # of the second moment about its mean, without privacy
-    Q, values, alignments = top_hollow_eigenpairs(
-        S, min(rank, len(chosen)), math.hypot(deviation, sampling), rounds=MATRIX.rounds, cut=MATRIX.cut
-    )
+    both = math.hypot(deviation, sampling)
+    most = min(rank, len(chosen))
+    Q, values, alignments = top_hollow_eigenpairs(S, most, both, rounds=MATRIX.rounds, cut=MATRIX.cut)
+    strength = spectral_strength(Q, S, values, both)
     factors = np.zeros((n_items, Q.shape[1]))
     factors[chosen] = Q * np.sqrt(values * alignments)
     explained = float((values * alignments).sum()) / len(chosen)
     noise = max(entries.second_moment - explained, MATRIX.least_start_noise * entries.second_moment)
-    return MatrixState(factors, deviation**2 / values, noise)
+    return MatrixState(factors, deviation**2 / values, noise, strength)
 
 
 def _chosen_items(releases: RatingReleases, entries: Entries, top_items: int) -> NDArray[np.int64]:

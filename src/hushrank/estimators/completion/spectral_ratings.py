@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.feature_slopes import release_means_and_slopes, share_of_slopes
+from hushrank.estimators.completion.item_marks import spectral_strength
 from hushrank.estimators.completion.item_means import (
     OWN_COLUMNS,
     Census,
@@ -28,6 +29,7 @@ from hushrank.estimators.completion.rating_kernels import RowsOfItems
 from hushrank.estimators.completion.rating_model import RatingState, choose_variant, estimate_variances
 from hushrank.estimators.completion.recipes import ITEM_MEANS, RATINGS, Prior
 from hushrank.estimators.completion.releases import RatingReleases
+from hushrank.estimators.completion.spectral_implicit import noise_edge
 from hushrank.estimators.completion.user_sums import (
     ItemSumState,
     RowState,
@@ -48,7 +50,8 @@ def learn_ratings(releases: RatingReleases, rank: int, top_items: int) -> Comple
     for_later = RATINGS.check_share + 2 * RATINGS.moments_share + share_of_slopes(releases.items)
     share = RATINGS.means_share if n_top else releases.left - for_later
     census, means = release_means_and_slopes(releases, census, prior, share)
-    state = RatingState(census, prior, means.means, np.zeros((releases.n_items, 0)), means.along)
+    nothing = np.zeros((releases.n_items, 0))
+    state = RatingState(census, prior, means.means, nothing, means.along, means.precisions)
     if not census.items.n_slopes:  # with slopes once is enough, and where they are, the start of factors does not look
         state = estimate_variances(releases, state)
     if n_top:
@@ -78,12 +81,13 @@ def items_with_factors(releases: RatingReleases, census: Census, rank: int, top_
 
 def _learn_factors(releases: RatingReleases, state: RatingState, means: Means, rank: int, n_top: int) -> RatingState:
     """Spectral start and EM steps; where no factor stands above the noise, the budget goes back to the means."""
-    state = replace(state, factors=_spectral_factors(releases, state, rank, n_top))
+    factors, strength = _spectral_factors(releases, state, rank, n_top)
+    state = replace(state, factors=factors, strength=strength)
     if state.factors.shape[1] == 0:
         share = releases.left - RATINGS.check_share - RATINGS.moments_share
         n_rounds = FEATURES.more_rounds if state.census.items.n_slopes else RATINGS.mean_rounds
         more = release_means(releases, state.census, state.prior, share, n_rounds, means)
-        return replace(state, means=more.means, along=more.along)
+        return replace(state, means=more.means, along=more.along, precisions=more.precisions)
     state = estimate_variances(releases, state)
     share = (releases.left - RATINGS.check_share - RATINGS.moments_share) / RATINGS.em_rounds
     for _ in range(RATINGS.em_rounds):
@@ -91,8 +95,13 @@ def _learn_factors(releases: RatingReleases, state: RatingState, means: Means, r
     return state
 
 
-def _spectral_factors(releases: RatingReleases, state: RatingState, rank: int, n_top: int) -> FloatArray:
-    """Factors from the second moment of rows (residual + constant), which sees who rates what as well as how."""
+def _spectral_factors(
+    releases: RatingReleases, state: RatingState, rank: int, n_top: int
+) -> tuple[FloatArray, FloatArray]:
+    """Factors from the second moment of rows (residual + constant), which sees who rates what as well as how.
+
+    With how far each of them stands above the noise.
+    """
     census, n_items = state.census, releases.n_items
     chosen = most_counted(census.counts, n_top)
     popularity = np.maximum(census.counts, 1.0) / max(float(census.counts.max()), 1.0)
@@ -108,13 +117,20 @@ def _spectral_factors(releases: RatingReleases, state: RatingState, rank: int, n
     if census.rating_shares @ tells >= RATINGS.least_told:
         along = expected * tells[chosen]
         project_out(S, along / max(float(np.linalg.norm(along)), 1e-300))  # what popularity alone explains
-    Q, _, alignments = top_hollow_eigenpairs(S, rank, lattice.scale, rounds=RATINGS.rounds, cut=RATINGS.cut)
+    Q, values, alignments = top_hollow_eigenpairs(S, rank, lattice.scale, rounds=RATINGS.rounds, cut=RATINGS.cut)
+    strength = spectral_strength(Q, S, values, lattice.scale, _edge_of_chance(releases, lattice.scale, expected))
     factors = np.zeros((n_items, Q.shape[1]))
     factors[chosen] = Q / expected[:, None]
     norms = np.sqrt(np.maximum(census.rating_shares @ factors**2, 1e-12))
     most = RATINGS.largest_factor
     scaled: FloatArray = np.clip(factors / norms * np.sqrt(alignments), -most, most)
-    return scaled * math.sqrt(RATINGS.factor_variance)
+    return scaled * math.sqrt(RATINGS.factor_variance), strength
+
+
+def _edge_of_chance(releases: RatingReleases, deviation: float, expected: FloatArray) -> float:
+    """Largest eigenvalue of noise and of chance, where rows of norm 1 have entries of these sizes, about."""
+    squares = expected * expected
+    return noise_edge(deviation, releases.n_people * squares / squares.sum(), releases.n_people)
 
 
 def what_rating_tells(releases: RatingReleases, census: Census) -> FloatArray:
@@ -154,6 +170,7 @@ def _em_step(releases: RatingReleases, state: RatingState, share: float) -> Rati
     return replace(
         state,
         means=state.means + RATINGS.step_size * for_means * gradient[:, 0],
+        precisions=(0.0 if state.precisions is None else state.precisions) + (effective / deviations) ** 2,
         factors=state.factors + RATINGS.step_size * for_factors[:, None] * gradient[:, 1:],
     )
 

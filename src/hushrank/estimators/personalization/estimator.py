@@ -22,6 +22,7 @@ from hushrank.data.records.reading import UserRecords, read_records
 from hushrank.data.rows.reading import read_rows
 from hushrank.data.source import Source
 from hushrank.estimator import ClassNamePrefixFeaturesOutMixin, PrivateEstimator, TransformerMixin
+from hushrank.estimators.personalization.directions import SharedDirections
 from hushrank.estimators.personalization.head_kernels import RecordArrays
 from hushrank.estimators.personalization.heads import Head, Heads, to_answers
 from hushrank.estimators.personalization.local_kernels import LocalPrior, local_coefficients
@@ -38,7 +39,9 @@ from hushrank.privacy.probes import NoiseProbe
 FloatArray = NDArray[np.float64]
 
 
-class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RepresentationPlanner, PrivateEstimator):
+class PrivateRepresentation(
+    SharedDirections, ClassNamePrefixFeaturesOutMixin, TransformerMixin, RepresentationPlanner, PrivateEstimator
+):
     """A representation that many users share, learned from their private records.
 
     Every user j has records (x, y) with y = <x, U v_j> + noise: a few directions U are common to all, and a user's own
@@ -87,6 +90,14 @@ class PrivateRepresentation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, R
         noise. Not for method "exponential".
     gain_deviation_ : float
         Standard deviation of the noise of the first gain, and of the differences of the others to it.
+    directions_ : ndarray of shape (n_features, n_components)
+        Orthonormal columns with the span of `embedding_`, turned so that heads vary independently along each, those
+        that matter most first.
+    strength_ : ndarray of shape (n_components,)
+        What each of `directions_` adds to the gain, over what is told from noise: three times `gain_deviation_`, and at
+        least .02. Zeros where nothing stood above the noise. Not for method "exponential".
+    n_significant_ : int
+        Directions with a strength above 1. These three follow from the others, and cost no budget.
     privacy_ : Guarantee
         What this fit promises; print it.
 

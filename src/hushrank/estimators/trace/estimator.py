@@ -27,7 +27,7 @@ from hushrank.estimators.trace.plan import TracePlanner
 from hushrank.estimators.trace.probe import trace_probe
 from hushrank.estimators.trace.record_sums import count_records
 from hushrank.exceptions import InvalidParameter
-from hushrank.linalg.threads import one_blas_thread
+from hushrank.linalg.fixed_rank import leading_values
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.adaptive import AdaptiveReleases
 from hushrank.privacy.guarantee import Neighbors
@@ -37,7 +37,6 @@ FloatArray = NDArray[np.float64]
 
 _TOL = 1e-6  # of what a file says of singular values, in units of the largest
 _TINY = float(np.finfo(float).tiny)
-_NOTHING = 1e-24  # of a squared norm, the largest entry being 1
 
 
 class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, PrivateEstimator):
@@ -92,6 +91,14 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
     intercept_ : float
     singular_values_ : ndarray of shape (rank,)
         Of `coef_`.
+    strength_ : ndarray of shape (rank,)
+        How far each singular value stands above the noise, where measurements are isotropic: 1 is what noise alone
+        exceeds in 5 % of the fits, 0 one that was not kept.
+    n_significant_ : int
+        Singular values that were kept and have a strength above 1.
+    coef_deviation_ : ndarray of shape (n_rows, n_columns)
+        Standard deviation of the noise of each coefficient, about; where `coef_` is zero, that of what was given up.
+        These three are computed from the release alone; models of older versions do not have them.
     residual_, spread_ : float
         Median size of an answer less its prediction, and less the intercept alone; with noise.
     gain_ : float
@@ -123,6 +130,8 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
     coef_: FloatArray
     intercept_: float
     singular_values_: FloatArray
+    strength_: FloatArray
+    coef_deviation_: FloatArray
     residual_: float
     spread_: float
     gain_: float
@@ -203,6 +212,11 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
         new = read_new_measurements(X, design=self.design, shape=shape, columns=names, owner=type(self).__name__)
         return DESIGNS[self.design](shape).predictions(new, self.coef_) + self.intercept_
 
+    @property
+    def n_significant_(self) -> int:
+        """Singular values that stand above the noise."""
+        return int(np.count_nonzero(self.strength_ > 1.0))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False  # records are arrays or tables
@@ -219,6 +233,8 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
             "spread_": Attribute(float, above=0),
             "gain_": Attribute(float),
             "gain_deviation_": Attribute(float, above=0),
+            "strength_": Attribute(float, ("rank",), minimum=0, later=True),
+            "coef_deviation_": Attribute(float, ("n_rows_", "n_columns_"), minimum=0, later=True),
         }
 
     def _read(self, *data: Any) -> Source:
@@ -241,7 +257,7 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
         if learned["n_features_in_"] != width or (self.shape is not None and tuple(self.shape) != shape):
             raise ValueError("coef_ has another shape than what was measured")
         top = max(float(np.abs(learned["coef_"]).max()), _TINY)  # in its units nothing overflows
-        found, rest = _leading_values(learned["coef_"] / top, int(self.rank))
+        found, rest = leading_values(learned["coef_"] / top, int(self.rank))
         if rest > _TOL:
             raise ValueError("coef_ has a rank above that of the model")
         with np.errstate(over="ignore"):
@@ -279,22 +295,6 @@ class PrivateTraceRegression(RegressorMixin, MeasurementCheck, TracePlanner, Pri
             "spread_": float(check.spread),
             "gain_": float(check.gain),
             "gain_deviation_": float(check.deviation),
+            "strength_": fitted.strength,
+            "coef_deviation_": fitted.deviation,
         }
-
-
-def _leading_values(coef: FloatArray, rank: int) -> tuple[FloatArray, float]:
-    """Singular values of a matrix of at most this rank, and the largest entry that is left if it has a higher one.
-
-    By so many steps of an elimination with pivots: a decomposition of the whole takes long for large matrices.
-    """
-    rest, rows = coef.copy(), np.zeros((rank, coef.shape[1]))
-    with one_blas_thread():
-        for row in rows:
-            squares = np.einsum("ij,ij->j", rest, rest)
-            if squares.max() < _NOTHING:
-                break
-            column = rest[:, int(np.argmax(squares))]
-            direction = column / float(np.linalg.norm(column))
-            row[:] = direction @ rest
-            rest -= np.outer(direction, row)
-        return np.asarray(np.linalg.svd(rows, compute_uv=False), np.float64), float(np.abs(rest).max())

@@ -13,6 +13,7 @@ from hushrank.estimators.searches import Searches, Window
 from hushrank.estimators.trace.answers import answer_grid, find_middle_and_spread
 from hushrank.estimators.trace.centers import learn_center
 from hushrank.estimators.trace.check import Check, check_fit
+from hushrank.estimators.trace.coefficient_noise import chance_variance, coefficient_deviations, singular_strength
 from hushrank.estimators.trace.coordinates import Whitening, apply_map, coefficients
 from hushrank.estimators.trace.covariances import learn_whitening
 from hushrank.estimators.trace.descent import Descent
@@ -65,12 +66,18 @@ class Task(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Coefficients and intercept in the units of the data, singular values, and the last check."""
+    """Coefficients and intercept in the units of the data, singular values, the last check, and the noise.
+
+    `strength` is that of the singular values: over the level that noise alone exceeds in 5 % of the fits; `deviation`
+    is that of the noise of the coefficients.
+    """
 
     coef: FloatArray
     intercept: float
     singular_values: FloatArray
     check: Check
+    strength: FloatArray
+    deviation: FloatArray
 
 
 def learn(releases: AdaptiveReleases, task: Task, recipe: TraceRecipe) -> Fitted:
@@ -93,6 +100,7 @@ def learn(releases: AdaptiveReleases, task: Task, recipe: TraceRecipe) -> Fitted
     place = descent.run(start, answers.center)
     variance = descent.open_variance(place.point)
     point = without_noise(place.point, design.shape, variance, recipe.guard)
+    found = point
     if design.name == "entry":
         point = without_noisy_rows(point, variance)
         point = within_reach(point, whitening, _FARTHEST * answers.reach / design.unit, variance)
@@ -110,7 +118,10 @@ def learn(releases: AdaptiveReleases, task: Task, recipe: TraceRecipe) -> Fitted
     chosen = check.scale * coef
     shift = 0.0 if design.center is None else float(np.sum(design.center * chosen))
     values = check.scale * design.unit * singular_values(point, whitening)
-    return Fitted(chosen, check.intercept - shift, values, check)
+    variance += chance_variance(check.residual, releases.n_people)
+    deviation = design.unit * coefficient_deviations(point, whitening, variance)
+    strength = singular_strength(found, design.shape, variance) * (values > 0.0)
+    return Fitted(chosen, check.intercept - shift, values, check, strength, (check.scale or 1.0) * deviation)
 
 
 class Answers(NamedTuple):

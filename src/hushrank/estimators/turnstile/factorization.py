@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushrank.archive.attributes import Attribute
 from hushrank.data.vectors import read_vector
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
+from hushrank.estimators.turnstile.value_strength import value_strength
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Guarantee
 
@@ -38,6 +39,11 @@ class Factorization(TurnstilePlanner):
         Which release of its sketch this is, counted from 1.
     noise_ : float
         Standard deviation of the noise in an entry of the first sketch, of columns of norm 1.
+    strength_ : ndarray of shape (rank,)
+        How far each component stands above the noise of the sketch in which directions are found: 1 is what noise alone
+        exceeds in 5 % of the releases, 0 a component that was not kept.
+    n_significant_ : int
+        Components with a strength above 1. Both follow from the others.
     levels_ : ndarray
         Root mean square of every released array in the same units; about its noise where there is no signal.
 
@@ -87,6 +93,18 @@ class Factorization(TurnstilePlanner):
     def n_above_noise(self) -> int:
         """Components whose singular value is not zero."""
         return int(np.count_nonzero(self.s))
+
+    @property
+    def strength_(self) -> FloatArray:
+        """How far each component stands above the noise."""
+        self._learned()
+        first = self._plan(self._check_parameters(), {}).layout.arrays[0]
+        return value_strength(self.s_, self.noise_, (first.shape[0], first.shape[1]), is_full=self.kind == "full")
+
+    @property
+    def n_significant_(self) -> int:
+        """Components that stand above the noise."""
+        return int(np.count_nonzero(self.strength_ > 1.0))
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> FloatArray:
         """Entries of U diag(s) Vt, one for each pair of a row and a column."""
