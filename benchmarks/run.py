@@ -19,6 +19,7 @@ NAMES = (
     "bench_completion",
     "bench_movielens",
     "bench_item_features",
+    "bench_forecast",
     "bench_als",
     "bench_personalization",
     "bench_turnstile",
