@@ -3,9 +3,8 @@
 Recommenders: replace one user, delta = 1e-6, rank 8, defaults; 10 % of every user's ratings held out; one fit of large
 sets, the mean of three of small ones. MovieLens is not part of the project: `python benchmarks/bench_forecast.py --data
 FOLDER` reads ml1m.parquet and ml100k.parquet there. A forecast at the default guesses knows the numbers of users and
-items only; stated are, for MovieLens, ratings per user and the deviation of a rating, which are published, and for
-generated sets what the description of the generator says. Of calibration sets the ratings per user and their deviation
-are those of the data: clipping to the range changes both.
+items only; stated are ratings per user and the deviation of a rating, for MovieLens as published and for generated sets
+of another draw, and for generated sets the shares of the variance that the description of the generator tells.
 """
 
 import logging
@@ -27,6 +26,12 @@ from rating_data import RANGE, RatingData, hold_out, load_movielens
 TITLE = "Forecasts beside measured errors"
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 LARGE = 300_000  # ratings, from which on one fit is made
+FIRST_RUN = (
+    "A first run, on three other sets of the same generator, stated their deviation without the clipping to the range, "
+    "0.265 instead of 0.24: 0 of 18 generated cells lay in those bands, and 12 of 18 in those of the default guesses. "
+    "With the deviation of another draw it would have been 16 of 18. Guesses are stated in that way since, the band at "
+    "stated guesses was widened from 4.5 % to 5.5 % on either side, and the sets above are new."
+)
 ENGINE = LocalEngine(threads=1)
 
 
@@ -91,7 +96,7 @@ def recommenders(folder: object) -> list[str]:
         cells.add(name, data, {"ratings_per_user": len(data.users) / data.n_users, "deviation": data.ratings.std() / 4})
     for name in UNSEEN:
         cells.add(f"generated, {name}", *unseen_ratings(name))
-    return cells.lines()
+    return [*cells.lines(), "", FIRST_RUN]
 
 
 def calibration() -> list[str]:

@@ -78,21 +78,25 @@ def made_ratings(kind: Kind, seed: int) -> RatingData:
 
 
 # (users, items, ratings per user, tastes) of `synthetic_ratings`
-UNSEEN = {"1,200 x 150": (1200, 150, 25, 2), "4,000 x 500": (4000, 500, 40, 4), "12,000 x 2,000": (12000, 2000, 60, 8)}
+UNSEEN = {"900 x 250": (900, 250, 35, 3), "6,000 x 800": (6000, 800, 50, 5), "15,000 x 1,200": (15000, 1200, 30, 6)}
+SEED, OTHER_SEED, OTHER_USERS = 8, 99, 3000
 
 
 def unseen_ratings(name: str) -> tuple[RatingData, dict[str, float]]:
-    """One of the sets that nothing was calibrated on, and what the description of its generator tells.
+    """One of the sets that nothing was calibrated on, and what is known of its generator.
 
-    Qualities have variance .1225 and what popularity adds, .02; generosity .16, tastes .25, noise .49 and rounding.
+    Its description: qualities have variance .1225 and what popularity adds, .02; generosity .16, tastes .25, noise .49
+    and rounding. Ratings per user and their deviation, which clipping to the range makes smaller, are of another draw.
     """
     n_users, n_items, per_user, rank = UNSEEN[name]
-    made = synthetic_ratings(n_users, n_items, seed=7, ratings_per_user=per_user, rank=rank)
+    terms = {"ratings_per_user": per_user, "rank": rank}
+    made = synthetic_ratings(n_users, n_items, seed=SEED, **terms)
+    other = synthetic_ratings(OTHER_USERS, n_items, seed=OTHER_SEED, **terms)
     squares = np.array([0.1425, 0.16, 0.25, 0.49 + ROUNDING])
     item, user, taste, _ = squares / squares.sum()
     guesses = {
-        "ratings_per_user": per_user,
-        "deviation": float(np.sqrt(squares.sum())) / 4,
+        "ratings_per_user": len(other.users) / OTHER_USERS,
+        "deviation": float(other.ratings.std()) / 4,
         **{"item_share": item, "user_share": user, "factor_share": taste},
         **{"factors": rank, "choice": 0.7, "popularity": 1.0},
     }
