@@ -20,6 +20,7 @@ NAMES = (
     "bench_movielens",
     "bench_item_features",
     "bench_recommend",
+    "bench_forecast",
     "bench_als",
     "bench_personalization",
     "bench_turnstile",

@@ -27,5 +27,7 @@ for delta in (0.0, 1e-6):
 print("\nroot mean squared error of a recommender: 10,000 users, 1,000 items, ratings 1 to 5, delta = 1e-06")
 for epsilon in EPSILONS:
     model = hr.PrivateCompletion(rank=8, epsilon=epsilon, delta=1e-6, rating_range=(1, 5), items=1000)
-    best, worst = model.plan(n_users=10_000, n_items=1000).forecast.values()
-    print(f"epsilon = {epsilon:<5g} from {best:.3f} for kind data to {worst:.3f} for hard ones")
+    plan = model.plan(n_users=10_000, n_items=1000)
+    best, worst = plan.forecast.values()
+    factors = plan.expected["factors"]
+    print(f"epsilon = {epsilon:<5g} from {best:.3f} for kind data to {worst:.3f} for hard ones, {factors:.1f} factors")

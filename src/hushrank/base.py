@@ -3,8 +3,8 @@
 Order      check parameters -> plan -> charge the ledger -> work on the data -> confirm that the executed events are
            the planned ones -> keep what was learned, all of it or nothing.
 Charge     durable before any noise is drawn: a crash after it loses budget, never privacy.
-Floors     estimators that fit data stand on `hushrank.estimator`; objects that are updated, merged and released later
-           stand here. This module imports neither scikit-learn nor numba: `hushrank plan` needs no more than it.
+Floors     estimators that fit data stand on `hushrank.estimator`; objects that are updated and released later stand
+           here. This module imports neither scikit-learn nor numba: `hushrank plan` needs no more than it.
 """
 
 from abc import ABC, abstractmethod
@@ -20,6 +20,7 @@ from hushrank.exceptions import InvalidParameter, NotFitted, PlanBroken
 from hushrank.parameters import Param, check_integer, check_parameters
 from hushrank.privacy.cautions import budget_cautions, people_of
 from hushrank.privacy.charging import Account, charged
+from hushrank.privacy.choosing import Forecasting, Guesses
 from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors, Unit
 from hushrank.privacy.noise.source import NoiseSource
@@ -43,7 +44,7 @@ class Releases(Protocol):
         """The releases in the order of their execution."""
 
 
-class PrivateRelease(Promising, ABC):
+class PrivateRelease(Forecasting, Promising, ABC):
     """Base of everything that is released: its parameters, its plan, and what it learned.
 
     A subclass states `_params` (a table of its own parameters), `_unit`, `_sizes` (public sizes by name, which `plan`
@@ -122,28 +123,26 @@ class PrivateRelease(Promising, ABC):
         """
         return {**cls._params, **{name: line for name, line in cls._common.items() if name not in cls._params}}
 
-    @classmethod
-    def size_table(cls) -> dict[str, Param]:
-        """The public sizes that `plan` takes."""
-        return dict(cls._sizes)
-
-    def plan(self, shape: tuple[int, ...] | None = None, **sizes: int) -> Plan:
+    def plan(self, shape: tuple[int, ...] | None = None, *, guesses: Guesses = None, **sizes: int) -> Plan:
         """Event, noise scales, guarantee and error forecast of a release, from parameters and public sizes alone.
 
         Parameters
         ----------
         shape : tuple of int, optional
             All sizes in their order, instead of their names: (n_samples, n_features), or (n_users, n_items).
+        guesses : mapping of names to numbers, optional
+            For the forecast, public and never from the data: `guess_table` has their names and defaults.
         **sizes : int
             The sizes by name. The number of people serves the forecast only: under "add_remove" give a public guess.
         """
         budget = self._check_parameters()
         known = self._check_sizes(shape, sizes)
-        releases = self._plan(budget, known)
-        plan = make_plan(budget, *releases.steps())
+        releases, stated = self._plan(budget, known), self._check_guesses(known, guesses)
         return replace(
-            plan,
-            forecast=self._forecast(releases, known),
+            make_plan(budget, *releases.steps()),
+            forecast=self._forecast(releases, known, **stated),
+            expected=self._expected(releases, known, **stated),
+            guesses=self._default_guesses(known) | stated,
             notes=(*budget_cautions(budget, people_of(known)), *self._notes(releases, known)),
             shares=self._shares(releases, known),
             resources=self._resources(releases, known),
@@ -171,8 +170,8 @@ class PrivateRelease(Promising, ABC):
         """The public numbers of all releases; `sizes` has those of the schema at least. Reads no data."""
 
     @abstractmethod
-    def _forecast(self, releases: Any, sizes: Sizes) -> dict[str, float]:
-        """The error to expect, from public numbers alone."""
+    def _forecast(self, releases: Any, sizes: Sizes, **guesses: float) -> dict[str, float]:
+        """The error to expect, from public numbers and stated guesses of `_guesses` alone."""
 
     def _notes(self, releases: Any, sizes: Sizes) -> Iterable[str]:
         """What somebody who plans this should know before the charge, from public numbers alone."""

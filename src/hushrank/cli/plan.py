@@ -3,21 +3,24 @@
 The plans of estimators come from the registry; those of single mechanisms are written here.
 """
 
-import json
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from hushrank.cli.lazy import LazyGroup
-from hushrank.cli.options import (
-    BUDGET_OPTIONS,
-    JSON_OPTION,
-    UNIT_OPTION,
-    options,
-    parameter_options,
-    size_options,
-    table_options,
+from hushrank.base import PrivateRelease
+from hushrank.cli.choices import (
+    CAP_OPTIONS,
+    EPSILON_OPTION,
+    Cap,
+    expected_from,
+    guess_options,
+    print_plans,
+    read_guesses,
 )
+from hushrank.cli.lazy import LazyGroup
+from hushrank.cli.options import JSON_OPTION, UNIT_OPTION, options, parameter_options, size_options, table_options
+from hushrank.privacy.choosing import Plans
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import Plan, plan_counts, plan_gram, plan_quantile, plan_vector
 from hushrank.registry import COMMANDS, PUBLIC, planner
@@ -30,17 +33,40 @@ def plan_command(command: str) -> click.Command:
     release = planner(COMMANDS[command])
     sizes = release.size_table()
 
-    def show(as_json: bool, **values: Any) -> None:
+    def show(
+        as_json: bool,
+        epsilons: Any,
+        ledger_address: str | None,
+        dataset: str | None,
+        cap_epsilon: float | None,
+        cap_delta: float,
+        guesses: Any = (),
+        ratings: int | None = None,
+        count: int | None = None,
+        **values: Any,
+    ) -> None:
         given = {name: values.pop(name) for name in sizes if name in values}
-        print_plan(release(**values).plan(**given), as_json)
+        terms = given | {"guesses": read_guesses(guesses, ratings, given.get("n_users"))}
 
-    of_parameters = parameter_options(release, without=sizes)  # a size may be a parameter as well: it is asked for once
-    shown = options(size_options(sizes), of_parameters, JSON_OPTION)(show)
-    return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(shown)
+        def make(epsilon: float) -> Plan:
+            plan: Plan = release(epsilon=epsilon, **values).plan(**terms)
+            return plan
+
+        def more(plans: Plans) -> dict[str, Any]:
+            one = release(epsilon=plans.epsilons[0], **values)
+            asked = count or getattr(one, "rank", None) or getattr(one, "n_components", None)
+            return expected_from(one, asked, terms) if asked and one._counted in plans[0].expected else {}
+
+        print_plans(make, epsilons, as_json, Cap(ledger_address, dataset, cap_epsilon, cap_delta), more)
+
+    of_parameters = parameter_options(release, without={*sizes, "epsilon"})  # a size may be a parameter as well
+    own = options(EPSILON_OPTION, size_options(sizes), of_parameters, guess_options(release), CAP_OPTIONS, JSON_OPTION)
+    return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(own(show))
 
 
 _ABOUT = (
-    "Shown are its releases, the noise of each, the guarantee, and a forecast of the error. Nothing private is read."
+    "Shown are its releases, the noise of each, the guarantee, and a forecast of the error. Several epsilons are shown "
+    "side by side. Nothing private is read."
 )
 
 
@@ -52,17 +78,35 @@ def command() -> None:
     Examples:
       hushrank plan pca --rows 10000 --columns 64 --components 5 --row-norm 1 --epsilon 1
       hushrank plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6
+      hushrank plan complete --users 6040 --items 3706 --rank 8 --rating-range 1 5 --epsilon 0.5,1,2,5,10,20 \\
+               --delta 1e-6 --guess ratings_per_user=150 --factors 3 --cap-epsilon 20 --cap-delta 1e-6
       hushrank plan gram --columns 64 --row-norm 1 --epsilon 1
       hushrank plan vector --norm 2 --epsilon 1 --delta 1e-6 --json
     """
 
 
-def print_plan(plan: Plan, as_json: bool) -> None:
-    """The plan as lines for people, or as one JSON object."""
-    click.echo(json.dumps(plan.to_dict()) if as_json else str(plan))
+RELEASE_OPTIONS = options(
+    EPSILON_OPTION,
+    table_options({name: line for name, line in PrivateRelease.parameter_table().items() if name != "epsilon"}),
+    UNIT_OPTION,
+    CAP_OPTIONS,
+    JSON_OPTION,
+)
 
 
-RELEASE_OPTIONS = options(BUDGET_OPTIONS, UNIT_OPTION, JSON_OPTION)
+def print_releases(
+    make: Callable[[Budget], Plan],
+    *,
+    epsilons: Any,
+    as_json: bool,
+    delta: float,
+    neighbors: Any,
+    unit: Any,
+    **cap: Any,
+) -> None:
+    """The plans of one mechanism at every epsilon."""
+    print_plans(lambda epsilon: make(Budget(epsilon, delta, neighbors, unit)), epsilons, as_json, Cap(**cap))
+
 
 # A covariance matrix is made of the same release as `gram`: its columns, the bound on a row and the lattice.
 _ROWS = planner("PrivateCovariance")
@@ -76,9 +120,9 @@ ROW_NORM_OPTION = click.option("--row-norm", type=float, required=True, help="Pu
 @click.option("--nonnegative", is_flag=True, help="Negative entries are clipped to zero (delta > 0).")
 @N_MAX_OPTION
 @RELEASE_OPTIONS
-def vector(norm: float, nonnegative: bool, n_max: int, as_json: bool, **budget: Any) -> None:
+def vector(norm: float, nonnegative: bool, n_max: int, **terms: Any) -> None:
     """A sum of one vector per person."""
-    print_plan(plan_vector(Budget(**budget), norm, nonnegative=nonnegative, n_max=n_max), as_json)
+    print_releases(lambda budget: plan_vector(budget, norm, nonnegative=nonnegative, n_max=n_max), **terms)
 
 
 @command.command()
@@ -86,9 +130,9 @@ def vector(norm: float, nonnegative: bool, n_max: int, as_json: bool, **budget: 
 @ROW_NORM_OPTION
 @N_MAX_OPTION
 @RELEASE_OPTIONS
-def gram(n_features: int, row_norm: float, n_max: int, as_json: bool, **budget: Any) -> None:
+def gram(n_features: int, row_norm: float, n_max: int, **terms: Any) -> None:
     """A second-moment matrix, the sum of x x^T."""
-    print_plan(plan_gram(Budget(**budget), row_norm, n_features, n_max=n_max), as_json)
+    print_releases(lambda budget: plan_gram(budget, row_norm, n_features, n_max=n_max), **terms)
 
 
 @command.command()
@@ -97,9 +141,9 @@ def gram(n_features: int, row_norm: float, n_max: int, as_json: bool, **budget: 
     "--max-cells", type=click.IntRange(min=1), default=1, show_default=True, help="Most cells one person adds to."
 )
 @RELEASE_OPTIONS
-def counts(cells: int, max_cells: int, as_json: bool, **budget: Any) -> None:
+def counts(cells: int, max_cells: int, **terms: Any) -> None:
     """Integer counts."""
-    print_plan(plan_counts(Budget(**budget), cells, max_cells=max_cells), as_json)
+    print_releases(lambda budget: plan_counts(budget, cells, max_cells=max_cells), **terms)
 
 
 PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -109,6 +153,6 @@ PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--probability", type=PROBABILITY, required=True, help="Which quantile.")
 @click.option("--grid-size", type=click.IntRange(min=2), required=True, help="Number of points of the public grid.")
 @RELEASE_OPTIONS
-def quantile(probability: float, grid_size: int, as_json: bool, **budget: Any) -> None:
+def quantile(probability: float, grid_size: int, **terms: Any) -> None:
     """A quantile on a public grid."""
-    print_plan(plan_quantile(Budget(**budget), probability, grid_size), as_json)
+    print_releases(lambda budget: plan_quantile(budget, probability, grid_size), **terms)

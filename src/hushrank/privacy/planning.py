@@ -76,6 +76,10 @@ class Plan:
         What a budget that is handed out one release after another would be spent on, for the sizes of the plan.
     resources : dict of str to float
         Memory and time, where they were measured.
+    expected : dict of str to float
+        What the result may be expected to have, by name: how many factors or components, and how good they are.
+    guesses : dict of str to float
+        Public guesses that the forecast and what is expected rest on, stated or by default.
     """
 
     steps: tuple[Step, ...]
@@ -84,6 +88,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     shares: dict[str, float] = field(default_factory=dict)
     resources: dict[str, float] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
+    guesses: dict[str, float] = field(default_factory=dict)
 
     @property
     def event(self) -> Event:
@@ -100,6 +106,8 @@ class Plan:
             "notes": list(self.notes),
             "shares": dict(self.shares),
             "resources": dict(self.resources),
+            "expected": dict(self.expected),
+            "guesses": dict(self.guesses),
         }
 
     def __str__(self) -> str:
@@ -125,8 +133,12 @@ class Plan:
             yield "provided that", given.premise
         yield "numerics", given.numerics
         if self.forecast:
-            yield "forecast", "from public numbers alone"
+            yield "forecast", "from public numbers and guesses" if self.guesses else "from public numbers alone"
             yield from ((f"  {name}", f"{value:.6g}") for name, value in self.forecast.items())
+            yield from ((f"  expected: {name}", f"{value:.2f}") for name, value in self.expected.items())
+        if self.guesses:
+            yield "guesses", "public, for the forecast only"
+            yield from ((f"  {name}", f"{value:g}") for name, value in self.guesses.items())
         if self.resources:
             yield "resources", "measured on one machine, good to a factor of two or so"
             yield from ((f"  {name}", f"{value:.3g}") for name, value in self.resources.items())

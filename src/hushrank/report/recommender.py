@@ -208,8 +208,8 @@ def _costs(results: Results) -> list[Markup]:
             rows,
         ),
         paragraph(
-            "The forecast needs no data, so it stands for rating data of usual kinds, from hard to easy ones. "
-            "It counts what noise costs the item means, and not what it costs the factors.",
+            "The forecast needs no data: it is the error at public guesses about ratings of usual kinds, and the band "
+            "is how far it moves where these are off.",
         ),
     ]
 

@@ -1,54 +1,76 @@
-"""What error to expect of private matrix completion, from public numbers and stated assumptions alone."""
+"""What error to expect of private matrix completion, from public numbers and stated guesses alone."""
 
 import math
+from collections.abc import Mapping
 
-import numpy as np
+from hushrank.estimators.completion.error_model import Outlook, expect_error, factor_shares
+from hushrank.estimators.completion.guesses import GUESSES, MATRIX_GUESSES, RatingGuesses, default_guesses
+from hushrank.estimators.completion.recipes import MATRIX
+from hushrank.estimators.user_budget import SharedBudget
 
-from hushrank.estimators.completion.recipes import ITEM_MEANS, MATRIX, Prior
-from hushrank.privacy.events import Gaussian
-
-# Two kinds of rating data that most others lie between: ratings per user, how fast popularity falls with the rank of an
-# item (a power law), and the variance of a rating about the best prediction, in half ranges squared.
-FAVORABLE, ADVERSE = (150.0, 1.0, 0.12), (40.0, 0.5, 0.26)
-
-_LOW_QUANTILE = 0.3  # of the numbers of ratings, over their mean
-_MEANS_SHARE = 0.5
-_MATRIX_RATINGS = 50.0
+MODEL_ERROR = 0.055
+"""Half of the band, as a logarithm, where every guess is right: nearly all calibration data lie within it."""
+MOST_ERROR = 0.122
+"""Half of any band, as a logarithm: it is narrower than a quarter of its middle."""
 
 
-def forecast_completion(
-    event: Gaussian, n_users: int, n_items: int, half_range: float, *, has_offsets: bool
+def expect_ratings(
+    releases: SharedBudget, n_users: int, n_items: int, rank: int, guesses: Mapping[str, float]
+) -> Outlook:
+    """Error in half ranges and number of factors, for ratings with offsets; guesses that are not given are defaults."""
+    values = {**default_guesses(n_items), **guesses}
+    mu = 1.0 / releases.event.noise_multiplier
+    return expect_error(mu, releases.neighbors, n_users, n_items, rank, RatingGuesses(**values))
+
+
+def forecast_ratings(
+    releases: SharedBudget, n_users: int, n_items: int, rank: int, half_range: float, guesses: Mapping[str, float]
 ) -> dict[str, float]:
-    """Forecast by name.
+    """A band of root mean squared errors, in the units of the ratings, for ratings with offsets.
 
-    With offsets, a band of root mean squared errors, in the units of the ratings. Without, the share of the variance of
-    an entry that a factor must explain to stand above the noise, at 50 ratings per user or all items if they are fewer.
+    Its middle is the error at the guesses. Around it are the error of the model itself and, for every guess that
+    nobody stated, how far the forecast moves within its range: the root of the sum of their squares.
     """
-    mu = 1.0 / event.noise_multiplier
-    if not has_offsets:
-        return {"share of an entry's variance a factor needs": _needed_share(mu, n_users, n_items)}
-    low, high = (half_range * _rmse(mu, n_users, n_items, *kind) for kind in (FAVORABLE, ADVERSE))
-    return {"root mean squared error, from": low, "root mean squared error, to": high}
+
+    def log_error(**others: float) -> float:
+        return math.log(expect_ratings(releases, n_users, n_items, rank, {**guesses, **others}).error)
+
+    middle, defaults = log_error(), default_guesses(n_items)
+    down, up = [-MODEL_ERROR], [MODEL_ERROR]
+    for name, guess in GUESSES.items():
+        if name not in guesses and guess.low < guess.high:
+            moved = [log_error(**{name: defaults[name] * end / guess.default}) for end in (guess.low, guess.high)]
+            down.append(min(0.0, *(value - middle for value in moved)))
+            up.append(max(0.0, *(value - middle for value in moved)))
+    low, high = (min(math.hypot(*parts), MOST_ERROR) for parts in (down, up))
+    return {
+        "root mean squared error, from": half_range * math.exp(middle - low),
+        "root mean squared error, to": half_range * math.exp(middle + high),
+    }
 
 
-def _rmse(mu: float, n_users: int, n_items: int, n_ratings: float, power: float, noise: float) -> float:
-    """Error of item means with noise, shrunk as in `item_means`, and of a perfect rest of the model."""
-    prior, n_ratings = Prior(), min(n_ratings, float(n_items))
-    popularity = np.arange(1, n_items + 1) ** -power
-    popularity /= popularity.sum()
-    counts = n_users * np.minimum(n_ratings * popularity, 1.0) * math.sqrt(_LOW_QUANTILE)
-    shape = counts**-ITEM_MEANS.weight_power
-    shape /= math.sqrt(float((popularity * shape**2).sum()))
-    bound = ITEM_MEANS.clip * math.sqrt(_LOW_QUANTILE * n_ratings * prior.noise)
-    deviations = 2 * bound / (mu * math.sqrt(_MEANS_SHARE)) / shape
-    variances = (deviations / counts) ** 2 + prior.noise / counts
-    errors = prior.item * variances / (prior.item + variances)
-    return math.sqrt(noise + float((popularity * errors).sum()))
+def forecast_matrix(
+    releases: SharedBudget, n_users: int, n_items: int, guesses: Mapping[str, float]
+) -> dict[str, float]:
+    """Share of the variance of an entry that a factor must explain to stand above the noise, without offsets."""
+    return {"share of an entry's variance a factor needs": _needed_share(releases, n_users, n_items, guesses)}
 
 
-def _needed_share(mu: float, n_users: int, n_items: int) -> float:
+def expect_matrix_factors(
+    releases: SharedBudget, n_users: int, n_items: int, rank: int, guesses: Mapping[str, float]
+) -> int:
+    """Number of factors that explain more than that, if theirs fall like 1, 1/2, 1/3, ..."""
+    values = {**default_guesses(n_items, MATRIX_GUESSES), **guesses}
+    shares = values["factor_share"] * factor_shares(values["factors"])
+    needed = _needed_share(releases, n_users, n_items, guesses)
+    return int((shares[:rank] > needed).sum())
+
+
+def _needed_share(releases: SharedBudget, n_users: int, n_items: int, guesses: Mapping[str, float]) -> float:
     """Noise edge of the second moment over the sum of the variances of all entries of a row."""
-    p = min(_MATRIX_RATINGS / n_items, 1.0)
+    mu = 1.0 / releases.event.noise_multiplier
+    per_user = {**default_guesses(n_items, MATRIX_GUESSES), **guesses}["ratings_per_user"]
+    p = min(per_user / n_items, 1.0)
     by_privacy = 1.0 / (mu * math.sqrt(MATRIX.spectral_share) * n_users * p)
     by_sampling = 1.0 / (n_items * p * math.sqrt(n_users))
     return 2 * math.sqrt(n_items) * math.hypot(by_privacy, by_sampling)

@@ -11,7 +11,20 @@ import numpy as np
 from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
-from hushrank.estimators.completion.forecast import forecast_completion
+from hushrank.estimators.completion.choice_forecast import expect_choice_factors, forecast_choices
+from hushrank.estimators.completion.forecast import (
+    expect_matrix_factors,
+    expect_ratings,
+    forecast_matrix,
+    forecast_ratings,
+)
+from hushrank.estimators.completion.guesses import (
+    GUESSES,
+    IMPLICIT_GUESSES,
+    MATRIX_GUESSES,
+    SHARES,
+    default_guesses,
+)
 from hushrank.estimators.completion.options import METHODS, to_options
 from hushrank.estimators.completion.parameters import (
     CatalogueParam,
@@ -24,6 +37,7 @@ from hushrank.estimators.fit_times import rating_time
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget, Unit
+from hushrank.privacy.guesses import Guess
 
 
 class CompletionPlanner(PrivateRelease):
@@ -36,6 +50,8 @@ class CompletionPlanner(PrivateRelease):
         "n_items": Param(int, minimum=1, option=None),  # the catalogue tells it
     }
     _schema: ClassVar[Mapping[str, str]] = {COLUMNS: "n_items"}
+    _guesses: ClassVar[Mapping[str, Guess]] = GUESSES
+    _counted: ClassVar[str] = "factors"
     _params: ClassVar[Mapping[str, Param]] = {
         "rank": Param(int, minimum=1, help="Largest number of factors; fewer where data support fewer."),
         "rating_range": Param(
@@ -134,12 +150,36 @@ class CompletionPlanner(PrivateRelease):
         to_options(self.method).check_size(n_items, self.rank)
         return plan_shared_budget(budget, type(self).__name__)
 
-    def _forecast(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
-        half_range = 1.0 if self._is_implicit else (self.rating_range[1] - self.rating_range[0]) / 2
-        has_offsets = self.offsets and not self._is_implicit
-        return forecast_completion(
-            releases.event, sizes["n_users"], sizes["n_items"], half_range, has_offsets=has_offsets
-        )
-
     def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
         return rating_time(sizes.get("n_ratings"), self.method)
+
+    @property
+    def _guessed(self) -> Mapping[str, Guess]:
+        """The guesses that forecasts of this kind of data use."""
+        return IMPLICIT_GUESSES if self._is_implicit else GUESSES if self.offsets else MATRIX_GUESSES
+
+    def _default_guesses(self, sizes: Sizes) -> dict[str, float]:
+        return default_guesses(sizes["n_items"], self._guessed)
+
+    def _check_guesses(self, sizes: Sizes, guesses: Mapping[str, Any] | None) -> dict[str, float]:
+        stated = super()._check_guesses(sizes, guesses)
+        values = {**self._default_guesses(sizes), **stated}
+        if self._guessed is GUESSES and sum(values[name] for name in SHARES) >= 1.0:
+            requirement = f"such that {', '.join(SHARES)} are below 1 together: nobody rates without noise"
+            raise InvalidParameter(type(self).__name__, "guesses", requirement, dict(stated))
+        return stated
+
+    def _forecast(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> dict[str, float]:
+        public = (releases, sizes["n_users"], sizes["n_items"])
+        if self._is_implicit:
+            return forecast_choices(*public, guesses)
+        if not self.offsets:
+            return forecast_matrix(*public, guesses)
+        half_range = (self.rating_range[1] - self.rating_range[0]) / 2
+        return forecast_ratings(*public, self.rank, half_range, guesses)
+
+    def _expect_count(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> float | None:
+        public = (releases, sizes["n_users"], sizes["n_items"], self.rank, guesses)
+        if self._is_implicit:
+            return float(expect_choice_factors(*public))
+        return expect_ratings(*public).factors if self.offsets else float(expect_matrix_factors(*public))

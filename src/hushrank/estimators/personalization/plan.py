@@ -16,10 +16,11 @@ from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_use
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
+from hushrank.privacy.guesses import Guess
 from hushrank.privacy.planning import Step
 
 LOSSES = ("squared", "logistic")
-ASSUMED_RECORDS = 10  # of a user, in forecasts
+_RECORDS = "records_per_user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,9 @@ class RepresentationPlanner(PrivateRelease):
     _sizes: ClassVar[Mapping[str, Param]] = {
         "n_users": Param(int, minimum=1, option="users", help="Number of users, or a public guess of it."),
         "n_features": Param(int, minimum=1, option="columns", help="Number of features of a record."),
+    }
+    _guesses: ClassVar[Mapping[str, Guess]] = {
+        _RECORDS: Guess(10.0, 10.0, 10.0, "number of records of a typical user", minimum=1.0)
     }
     _params: ClassVar[Mapping[str, Param]] = {
         "n_components": Param(
@@ -114,12 +118,12 @@ class RepresentationPlanner(PrivateRelease):
             return Rounds(round_events(budget, options), budget.neighbors, options)
         return plan_shared_budget(budget, owner)
 
-    def _forecast(self, releases: Any, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: Any, sizes: Sizes, **guesses: float) -> dict[str, float]:
         if isinstance(releases, Rounds):
             # Directions within this angle differ by less than the temperature of the last round.
             users = 2.0 * releases.options.range_bound / (releases.events[-1].epsilon * sizes["n_users"])
             return {"squared sine that noise alone may choose": users * sizes["n_features"] * self.n_components}
-        return {_RATIO: self._start_noise(releases, sizes)}
+        return {"noise of the start over its signal": self._start_noise(releases, sizes, **guesses)}
 
     def _notes(self, releases: Any, sizes: Sizes) -> Iterator[str]:
         if isinstance(releases, Rounds):
@@ -136,9 +140,9 @@ class RepresentationPlanner(PrivateRelease):
     def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
         return record_time(sizes.get("n_records"), sizes["n_features"], self.method)
 
-    def _start_noise(self, releases: SharedBudget, sizes: Sizes) -> float:
-        mu = 1.0 / releases.event.noise_multiplier
-        return start_noise_ratio(sizes["n_users"], sizes["n_features"], self.n_components, ASSUMED_RECORDS, mu)
+    def _default_guesses(self, sizes: Sizes) -> dict[str, float]:
+        return super()._default_guesses(sizes) if self._is_adaptive else {}
 
-
-_RATIO = f"noise of the start over its signal, at {ASSUMED_RECORDS} records a user"
+    def _start_noise(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> float:
+        mu, records = 1.0 / releases.event.noise_multiplier, (self._default_guesses(sizes) | guesses)[_RECORDS]
+        return start_noise_ratio(sizes["n_users"], sizes["n_features"], self.n_components, records, mu)

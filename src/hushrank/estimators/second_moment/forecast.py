@@ -56,15 +56,19 @@ def radius_forecast(setting: Setting, spending: Spending, *, has_mean: bool = Fa
 
     `has_mean` says whether rows are augmented without a center as well.
     """
-    offset = RADIUS_RECIPE.offset if spending.center else RADIUS_RECIPE.far_offset if has_mean else 0.0
-    event = filter_for(setting.event).share(spending.matrix)
-    field = Field.COMPLEX if setting.is_complex else Field.REAL
-    lattice = gram_lattice(math.hypot(1.0, offset), event, setting.neighbors, field=field)
-    d, n = setting.n_features, setting.n_samples
+    lattice, d, n = radius_lattice(setting, spending, has_mean=has_mean), setting.n_features, setting.n_samples
     return {
         "spectral error of the covariance, over radius^2": noise_edge(lattice, d) / n,
         "variance a direction needs to show, over radius^2": signal_threshold(lattice, d) / n,
     }
+
+
+def radius_lattice(setting: Setting, spending: Spending, *, has_mean: bool = False) -> GramLattice:
+    """The lattice of a second moment of rows of radius 1, augmented where a mean is released with it."""
+    offset = RADIUS_RECIPE.offset if spending.center else RADIUS_RECIPE.far_offset if has_mean else 0.0
+    event = filter_for(setting.event).share(spending.matrix)
+    field = Field.COMPLEX if setting.is_complex else Field.REAL
+    return gram_lattice(math.hypot(1.0, offset), event, setting.neighbors, field=field)
 
 
 def radius_notes(setting: Setting, spending: Spending, wanted: Wanted) -> Iterator[str]:

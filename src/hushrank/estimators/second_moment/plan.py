@@ -178,7 +178,7 @@ class SecondMomentPlanner(PrivateRelease):
         setting = self._setting(releases, sizes["n_samples"])
         return setting, spend(setting, self._wanted())
 
-    def _forecast(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: MomentPlan, sizes: Sizes, **guesses: float) -> dict[str, float]:
         n_samples, n_features = sizes["n_samples"], sizes["n_features"]
         if releases.neighbors is Neighbors.REPLACE:
             self._check_count(n_samples)

@@ -5,21 +5,66 @@ The estimator classes and the command line both use them; nothing here needs num
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from hushrank.base import Param, Sizes
+from hushrank.estimators.second_moment.expectations import (
+    CAPTURED,
+    GUESSES,
+    Noise,
+    captured_share,
+    count_components,
+)
+from hushrank.estimators.second_moment.forecast import radius_lattice
 from hushrank.estimators.second_moment.parameters import COLUMN_PARAMS, SCALE_PARAMS, FloatArray
 from hushrank.estimators.second_moment.plan import MomentPlan, SecondMomentPlanner
 from hushrank.estimators.second_moment.public_plan import Spectrum
+from hushrank.estimators.second_moment.radius_plan import RadiusBudget
 from hushrank.estimators.second_moment.recipe import CLIPPED_FOR_COMPONENTS, RECIPE
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_vector
 from hushrank.privacy.guarantee import Budget
+from hushrank.privacy.guesses import Guess
+from hushrank.privacy.mechanisms.gram import GramLattice
 
 
-class PCAPlanner(SecondMomentPlanner):
+class ExpectingPlanner(SecondMomentPlanner):
+    """What components to expect of a released second moment, for guessed variances of the directions."""
+
+    _guesses: ClassVar[Mapping[str, Guess]] = GUESSES
+    _counted: ClassVar[str] = "components"
+
+    def _default_guesses(self, sizes: Sizes) -> dict[str, float]:
+        return {} if self._is_exponential else super()._default_guesses(sizes)  # a draw releases no matrix
+
+    def _expect_count(self, releases: MomentPlan, sizes: Sizes, **guesses: float) -> float | None:
+        if self._is_exponential:
+            return None
+        noise, d = self._noise(releases, sizes)
+        return min(count_components(noise, d, guesses), float(self._spectrum(d).rank))
+
+    def _expected(self, releases: MomentPlan, sizes: Sizes, **guesses: float) -> dict[str, float]:
+        expected = super()._expected(releases, sizes, **guesses)
+        if expected:
+            noise, d = self._noise(releases, sizes)
+            rank = self._spectrum(d).rank
+            expected |= {CAPTURED: captured_share(noise, d, rank, guesses)} if rank < d else {}
+        return expected
+
+    def _noise(self, releases: MomentPlan, sizes: Sizes) -> tuple[Noise, int]:
+        """Noise over the radius squared, and the columns of the matrix."""
+        if isinstance(releases, RadiusBudget):
+            setting, spending = self._spending(releases, sizes)
+            wanted = self._wanted()
+            lattice = radius_lattice(setting, spending, has_mean=wanted.center and wanted.mean)
+            return Noise.of(lattice, sizes["n_samples"], setting.n_features, 1.0), setting.n_features
+        lattice, d = cast(GramLattice, releases.matrix), sizes["n_features"]
+        return Noise.of(lattice, sizes["n_samples"], d, lattice.row_norm), d
+
+
+class PCAPlanner(ExpectingPlanner):
     """Parameters and plan of `PrivatePCA`."""
 
     _params: ClassVar[Mapping[str, Param]] = {
@@ -46,7 +91,7 @@ class PCAPlanner(SecondMomentPlanner):
         return super()._plan(budget, sizes)
 
 
-class CovariancePlanner(SecondMomentPlanner):
+class CovariancePlanner(ExpectingPlanner):
     """Parameters and plan of `PrivateCovariance`."""
 
     _params: ClassVar[Mapping[str, Param]] = {
@@ -67,7 +112,7 @@ class CovariancePlanner(SecondMomentPlanner):
         return super()._plan(budget, sizes)
 
 
-class LowRankPlanner(SecondMomentPlanner):
+class LowRankPlanner(ExpectingPlanner):
     """Parameters and plan of `PrivateLowRank`."""
 
     _params: ClassVar[Mapping[str, Param]] = {

@@ -7,7 +7,7 @@ sample    sqrt(w D / n) / (sqrt(r) snr), D = r (d1 + d2 - r), w what clipping ad
 privacy   c (z / q) D / (n mu sqrt(s)) / (sqrt(r) snr), where gradients are shortened at their quantile q, z is the same
           quantile of |N(0, 1)|, s the share of the budget that the steps have, and c = 2 for replace and 1 otherwise;
 start     the edge of the noise of the start over the smallest singular value. Measured, not proved: below
-          START_DEGRADED starts were found, above START_HOPELESS they were lost.
+          START_DEGRADED starts were found, above START_HOPELESS they were lost. What is lost counts as an error.
 """
 
 import math
@@ -18,6 +18,7 @@ from hushrank.estimators.trace.recipe import TraceRecipe
 from hushrank.privacy.guarantee import Neighbors
 
 START_DEGRADED, START_HOPELESS = 1.2, 3.0
+_START_EVEN, _START_POWER = 2.3, 6.0  # measured: half of the matrix is lost here, and how fast that changes
 
 
 class Setting(NamedTuple):
@@ -88,6 +89,19 @@ def start_ratio(setting: Setting, recipe: TraceRecipe) -> float:
     people = setting.n_records * setting.mu * math.sqrt(recipe.start_share)
     edge = setting.change * _bound(recipe) * answers * math.sqrt(d1 * d2) * (math.sqrt(d1) + math.sqrt(d2)) / people
     return edge / signal
+
+
+def start_error(setting: Setting, recipe: TraceRecipe) -> float:
+    """Relative error that is left of a start that was lost in its noise, on average: from nothing to the whole.
+
+    Examples
+    --------
+    >>> from hushrank.estimators.trace.recipe import RECIPES
+    >>> setting = Setting(20_000, (20, 20), 2, 0.26, Neighbors.REPLACE, 2.0)
+    >>> start_error(setting, RECIPES["dense"]) < 1e-4 < start_error(setting._replace(mu=0.05), RECIPES["dense"])
+    True
+    """
+    return 1.0 / (1.0 + math.pow(_START_EVEN / start_ratio(setting, recipe), _START_POWER))
 
 
 def clipped_variance(level: float) -> float:

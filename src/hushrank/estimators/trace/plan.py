@@ -18,6 +18,7 @@ from hushrank.estimators.trace.forecast import (
     Setting,
     privacy_error,
     sample_error,
+    start_error,
     start_ratio,
 )
 from hushrank.estimators.trace.parameters import CovarianceParam
@@ -148,11 +149,13 @@ class TracePlanner(PrivateRelease):
         steps = recipe.most_steps + max(0, math.ceil(math.log10(self.signal_to_noise)) - _ROOM)
         return replace(recipe, most_steps=steps, first_share=recipe.first_share * recipe.most_steps / steps)
 
-    def _forecast(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> dict[str, float]:
         setting, recipe = self._setting(releases, sizes), self._recipe
         sample, noise = sample_error(setting, recipe), privacy_error(setting, recipe)
         return {
-            f"relative error, at signal over noise {self.signal_to_noise:g}": math.hypot(sample, noise),
+            f"relative error, at signal over noise {self.signal_to_noise:g}": math.hypot(
+                sample, noise, start_error(setting, recipe)
+            ),
             "  of which without privacy": sample,
             "noise of the start over the signal": start_ratio(setting, recipe),
         }

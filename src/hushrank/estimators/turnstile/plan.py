@@ -267,7 +267,7 @@ class TurnstilePlanner(PrivateRelease):
             raise InvalidParameter(type(self).__name__, "n_rows", f"as in the shape {self._shape}", got)
         return known
 
-    def _forecast(self, releases: SketchPlan, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: SketchPlan, sizes: Sizes, **guesses: float) -> dict[str, float]:
         """Against the norm that so many distinct updates of the largest size would have."""
         signal = float(self.bound) * math.sqrt(sizes["n_updates"])
         noise = releases.noise * math.sqrt(self.rank * sum(self._shape))
