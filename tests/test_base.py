@@ -171,7 +171,9 @@ def test_an_overdrawn_account_says_what_is_left(tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("data", epsilon=1.5, neighbors="replace", unit="row")
         model = pca(ledger=ledger["data"]).fit(X)
-        with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 1, left at most epsilon = 0\.5 for one"):
+        with pytest.raises(
+            BudgetExceeded, match=r"asked for epsilon = 1 of 'data', left at most epsilon = 0\.5 for one"
+        ):
             model.fit(X)
 
 

@@ -50,7 +50,9 @@ def pca_with_a_plan(shown):
 def covariance_with_a_ledger(shown):
     (error,) = numbers(r"largest error of an entry ([\d.]+)", shown)
     assert 0 < error < 0.02
-    assert "spent 1, left 0.5\nsecond fit: budget exceeded: asked for epsilon = 1, left at most epsilon = 0.5 " in shown
+    assert (
+        "spent 1, left 0.5\nsecond fit: budget exceeded: asked for epsilon = 1 of 'patients-2026', left at m" in shown
+    )
     assert "learned nothing: True, left 0.5\nthird fit: epsilon 0.5, left 0\n" in shown
     assert shown.endswith("history:\n  0 created\n  1 PrivateCovariance\n  2 PrivateCovariance\n")
 

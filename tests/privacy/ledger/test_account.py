@@ -40,10 +40,10 @@ def test_an_account_says_what_is_left(gdp):
     assert gdp.say_spent(entry) == f"epsilon = 1 at delta = 1e-6 of 'rows'; left: {said}"
     gdp.charge(event_for(Budget(2.77, 1e-6)))
     with pytest.raises(
-        BudgetExceeded, match=r"asked for epsilon = 2.77 at delta = 1e-6, left at most epsilon = "
+        BudgetExceeded, match=r"asked for epsilon = 2.77 at delta = 1e-6 of 'rows', left at most "
     ) as no:
         gdp.charge(event_for(Budget(2.77, 1e-6)))
-    assert "none like the last, of 'rows' (mu^2: asked " in str(no.value) and no.value.currency == "mu^2"
+    assert "none like the last (mu^2: asked " in str(no.value) and no.value.currency == "mu^2"
     again = pickle.loads(pickle.dumps(no.value))
     assert str(again) == str(no.value)
     assert (again.asked, again.left, again.currency) == (no.value.asked, no.value.left, "mu^2")

@@ -139,7 +139,7 @@ def test_ten_tenths_are_a_whole_and_eleven_are_not(pure):
     for _ in range(10):
         pure.charge(Pure(0.1))
     assert (pure.spent().epsilon, pure.left().epsilon) == (1.0, 0.0)
-    with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 0.1, left nothing, of 'pat"):
+    with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 0.1 of 'patients-2026', left nothing"):
         pure.charge(Pure(0.1))
     assert pure.last().number == 10 and pure.verify()
 

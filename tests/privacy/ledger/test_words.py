@@ -158,7 +158,8 @@ def test_what_a_pure_release_costs_is_said_where_a_gaussian_one_is_cheaper():
     assert words.say_dear("rows", GDP, Composed([Pure(0.1), Gaussian(1.0)]), Cost()) is None
     assert words.say_dear("rows", Terms.of(Budget(3.0, 0.4)), Pure(1.0), Cost()) is None  # no dearer there
     assert words.say_dear("rows", RESERVED, Pure(1.0), Cost()) is None
-    assert words.say_dear("rows", RESERVED, Pure(0.6), Cost(Fraction(0), Fraction(1, 2))) is not None
+    said = words.say_dear("rows", RESERVED, Pure(0.6), Cost(Fraction(0), Fraction(1, 2)))
+    assert said.endswith("what is left of the part reserved for pure releases, epsilon = 0.5")
     assert words.say_dear("rows", GDP, Repeated(Pure(1e300), 2**53), Cost()) is None  # refused by any budget
 
 
@@ -166,9 +167,9 @@ def test_a_refusal_in_words():
     last = entry(GDP, Gaussian(4.0), Cost(GDP.cost(Gaussian(4.0))))
     said = words.say_refusal("rows", GDP, last, GDP.price(Gaussian(1.0), last.total))
     assert said == (
-        "asked for epsilon = 4.89 at delta = 1e-6, left at most epsilon = 2.74 at delta = 1e-6 for one more release, "
-        "five more fits like the last, of 'rows' (mu^2: asked 1, left 0.35705)"
+        "asked for epsilon = 4.89 at delta = 1e-6 of 'rows', left at most epsilon = 2.74 at delta = 1e-6 for one more "
+        "release, five more fits like the last (mu^2: asked 1, left 0.35705)"
     )
     assert words.say_refusal("rows", PURE, entry(PURE), Cost(Fraction(2))) == (
-        "asked for epsilon = 2, left at most epsilon = 1 for one more release, of 'rows'"
+        "asked for epsilon = 2 of 'rows', left at most epsilon = 1 for one more release"
     )

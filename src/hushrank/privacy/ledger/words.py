@@ -76,7 +76,7 @@ def say_count(count: int) -> str:
 
 def say_refusal(dataset: str, terms: Terms, last: "Entry", cost: Cost) -> str:
     """Why a charge of `cost` after the entry `last` is refused; read after "budget exceeded: "."""
-    said = f"asked for {say_cost(terms, cost)}, left {say_left(terms, last)}, of {dataset!r}"
+    said = f"asked for {say_cost(terms, cost)} of {dataset!r}, left {say_left(terms, last)}"
     return said if terms.budget.is_pure else f"{said} (mu^2: asked {_show(cost.main)}, left {_left_of(terms, last)})"
 
 
@@ -96,10 +96,13 @@ def say_dear(dataset: str, terms: Terms, event: Event, spent: Cost) -> str | Non
     if math.isinf(worth) or worth <= _DEARER * float(asked):
         return None
     delta = say_number(terms.budget.delta)
+    other = "an account with a part reserved for pure releases when it is created"
+    if terms.pure:
+        other = f"what is left of the part reserved for pure releases, epsilon = {largest_pure(terms, spent.pure):g}"
     return (
         f"a pure release of epsilon = {say_number(_round_up(float(asked)))} costs data set {dataset!r} as much as a "
         f"Gaussian one of epsilon = {say_number(_round_up(worth))} at delta = {delta}. Cheaper: delta = {delta}, not "
-        "0, for Gaussian noise; or an account with a part reserved for pure releases when it is created"
+        f"0, for Gaussian noise; or {other}"
     )
 
 
