@@ -1,5 +1,6 @@
 """Attacks by files: a data file from a stranger is read or refused in one line of ours, whatever its bytes."""
 
+import gzip
 import random
 
 import numpy as np
@@ -30,7 +31,11 @@ def originals(tmp_path_factory):
     columns = {"item": [0, 1, 2] * 9, "rating": [1.0, 2, 3] * 9}
     pq.write_table(pa.table({"user": [1, 2, 3] * 9, **columns}), folder / "numbers.parquet")
     pq.write_table(pa.table({"user": ["a", "b", None] * 9, **columns}), folder / "words.parquet")
-    (folder / "table.csv").write_text('user,item,rating\n1,2,3\n"a\nb",1,5\n' * 5)
+    table = b'user,item,rating\n1,2,3\n"a\nb",1,5\n' * 5
+    (folder / "table.csv").write_bytes(table)
+    (folder / "table.csv.gz").write_bytes(gzip.compress(table))
+    packed = pa.Codec("zstd").compress(table.replace(b",", b"\t"), asbytes=True)
+    (folder / "table.tsv.zst").write_bytes(packed)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -59,14 +64,15 @@ READERS = {
 }
 NAMES = [
     "array.npy", "array.npz", "compressed.npz", *(f"{form}.npz" for form in SPARSE),
-    "numbers.parquet", "words.parquet", "table.csv",
+    "numbers.parquet", "words.parquet", "table.csv", "table.csv.gz", "table.tsv.zst",
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:all ratings are taken as one person's")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mutated_file_is_read_or_refused(originals, tmp_path, name):
     rng, path, n_refused = random.Random(name), tmp_path / name, 0
-    readers = READERS if name.endswith((".parquet", ".csv")) else {"rows": READERS["rows"]}
+    readers = READERS if name.endswith((".parquet", ".csv", ".gz", ".zst")) else {"rows": READERS["rows"]}
     for _ in range(MUTATIONS // len(readers)):
         path.write_bytes(mutated(originals[name], rng))
         for read in readers.values():

@@ -21,6 +21,7 @@ from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.column_names import (
     ROLES,
     MissingColumn,
+    as_word,
     check_names,
     guess_column,
     name_columns,
@@ -62,7 +63,7 @@ def item_name(names: Sequence[str], item_column: str | None) -> str | None:
 
 def _hint_item(names: Sequence[str]) -> str:
     found = guess_column(names, "item", "item")
-    return "" if found is None else f"Did you mean --item-col {found}?"
+    return "" if found is None else f"Did you mean --item-col {as_word(found)}?"
 
 
 def read_item_table(path: Path, item_column: str | None = None) -> pa.Table:
@@ -153,7 +154,7 @@ def read_title_columns(
                 "--item-col": None if item else guess_column(names, "item", "item"),
                 "--title-col": None if title else guess_column(names, "title", wanted),
             }
-            meant = " ".join(f"{option} {name}" for option, name in guesses.items() if name is not None)
+            meant = " ".join(f"{option} {as_word(name)}" for option, name in guesses.items() if name is not None)
             got = f"{path.name}: no column {('item' if item is None else wanted)!r}"
             requirement = f"a table with the columns {item_column or 'item'} and {wanted}"
             raise MissingColumn(owner, "file", requirement, got, f"Did you mean {meant}?" if meant else "")

@@ -61,6 +61,8 @@ def test_the_hint_is_complete_and_can_be_pasted():
     assert hint_names(["userId", "movieId", "rating"], wanted) == (
         'Did you mean columns={"user": "userId", "item": "movieId"}? (--user-col userId --item-col movieId)'
     )
+    odd = hint_names(["user\x1b_id\u202e", "item", "rating"], DEFAULT)  # spelled out, as all that steers a terminal
+    assert odd.isprintable() and "user\\x1b_id\\u202e" in odd
     assert hint_names(["user id", "item", "rating"], DEFAULT).endswith("(--user-col 'user id')")
     assert plain_name("User-ID") == plain_name("user_id") == plain_name("userId") == "userid"
 
@@ -89,4 +91,4 @@ def test_repeated_names_and_shared_columns_are_refused():
 def test_users_that_nobody_named_are_warned_of():
     with pytest.warns(UserWarning, match=r"as one person's: column 'userId' is not used.* \(--user-col userId\)"):
         warn_of_users(["userId", "item", "rating"], None)
-    warn_of_users(["item", "rating", "timestamp", "viewers"], None)  # nothing like it
+    warn_of_users(["item", "rating", "timestamp", "us;r"], None)  # nothing that people call it

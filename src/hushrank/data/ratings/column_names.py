@@ -101,24 +101,27 @@ def hint_names(names: Sequence[Hashable], wanted: Mapping[str, str]) -> str:
     if not any(found[role] and wanted[role] not in names for role in wanted):
         return ""
     said = {role: name for role, name in meant.items() if name is not None and name != role}
-    options = " ".join(f"--{role}-col {_as_word(name)}" for role, name in said.items())
-    return f"Did you mean columns={json.dumps(said, ensure_ascii=False)}? ({options})"
+    options = " ".join(f"--{role}-col {as_word(name)}" for role, name in said.items())
+    return f"Did you mean columns={_as_dict(said)}? ({options})"
 
 
-def guess_column(names: Sequence[Hashable], role: str, wanted: str, taken: Any = ()) -> str | None:
-    """The column that is called like `wanted`, or as people call such a column; None if none is."""
+def guess_column(
+    names: Sequence[Hashable], role: str, wanted: str, taken: Any = (), *, may_be_close: bool = True
+) -> str | None:
+    """The column that is called as people call such a column, or nearly like `wanted`; None if none is."""
     free = {plain_name(name): name for name in reversed(names) if isinstance(name, str) and name not in taken}
     known = next((alias for alias in (plain_name(wanted), *_ALIASES.get(role, ())) if alias in free), None)
-    close = [known] if known is not None else get_close_matches(plain_name(wanted), list(free), 1, 0.75)
-    return free[close[0]] if close and close[0] else None
+    if known is None and may_be_close:
+        known = next(iter(get_close_matches(plain_name(wanted), list(free), 1, 0.75)), None)
+    return free[known] if known else None
 
 
 def warn_of_users(names: Sequence[Hashable], columns: Any) -> None:
     """Say that a table is taken as one person's where a column looks as if it had the users of many."""
-    other = guess_column(names, "user", "user", name_columns(columns, "own_ratings").values())
+    other = guess_column(names, "user", "user", name_columns(columns, "own_ratings").values(), may_be_close=False)
     if other is not None:
         message = f"all ratings are taken as one person's: column {other!r} is not used. For one answer a user, "
-        warnings.warn(f'{message}columns={{"user": {json.dumps(other)}}} (--user-col {other}).', stacklevel=5)
+        warnings.warn(f"{message}columns={_as_dict({'user': other})} (--user-col {as_word(other)}).", stacklevel=5)
 
 
 def plain_name(name: str) -> str:
@@ -126,5 +129,10 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def _as_word(name: str) -> str:
-    return name if re.fullmatch(r"[\w.:-]+", name) else f"'{name}'"
+def as_word(name: str) -> str:
+    """A name as it is written on a command line; what steers a terminal is spelled out."""
+    return name if re.fullmatch(r"[\w.:-]+", name) else repr(name)
+
+
+def _as_dict(names: Mapping[str, str]) -> str:
+    return json.dumps(names, ensure_ascii=not all(name.isprintable() for name in names.values()))

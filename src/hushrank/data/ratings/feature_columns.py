@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushrank.data.frames import is_table, to_block
 from hushrank.data.id_arrays import id_kind, to_array
 from hushrank.data.ratings.catalogue import Catalogue
-from hushrank.data.ratings.column_names import MissingColumn, guess_column
+from hushrank.data.ratings.column_names import MissingColumn, as_word, guess_column
 from hushrank.data.ratings.feature_cells import cells_to_arrow
 from hushrank.data.ratings.feature_texts import ITEM, LARGEST, MOST_COLUMNS, MOST_NUMBERS, is_unicode
 from hushrank.data.ratings.feature_words import guess_separator, is_text, split_column
@@ -196,7 +196,11 @@ def _check_names(columns: Sequence[Hashable], owner: str) -> list[str]:
     if ITEM not in columns:
         got = f"columns {', '.join(names)}" if names else "no column"
         meant = guess_column(columns, ITEM, ITEM)
-        hint = "" if meant is None else f"Did you mean {meant!r}? Rename it, or on the command line --item-col {meant}."
+        hint = (
+            ""
+            if meant is None
+            else f"Did you mean {meant!r}? Rename it, or on the command line --item-col {as_word(meant)}."
+        )
         raise MissingColumn(owner, NAME, f"a table with the ids in a column {ITEM!r}", f"{got!r:.80}", hint)
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
