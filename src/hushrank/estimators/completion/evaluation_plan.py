@@ -136,7 +136,7 @@ class EvaluationPlanner(PrivateRelease):
             budget, self._compared, float(self.most_held_out), has_errors=self.feedback == "explicit", n_max=self.n_max
         )
 
-    def _forecast(self, releases: EvaluationRelease, sizes: Sizes) -> dict[str, float]:
+    def _forecast(self, releases: EvaluationRelease, sizes: Sizes, **guesses: float) -> dict[str, float]:
         """Noise of the model's numbers, if everybody has as many ratings held out as can be, and likes one."""
         n, noise = sizes["n_users"], dict(zip(releases.names, releases.scales, strict=True))
         if not isinstance(releases.lattice, GaussianLattice):
