@@ -195,3 +195,23 @@ def test_the_script_of_a_shell_is_printed(shell, monkeypatch):
         monkeypatch.setattr("click.shell_completion.BashComplete._check_version", lambda *_: None)
     made = get_completion_class(shell)(main_module.cli, {}, "hushrank", "_HUSHRANK_COMPLETE").source()
     assert f"_HUSHRANK_COMPLETE={shell}_complete" in made and "hushrank" in made
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(5, "Input/output error", "rows.csv"), "Input/output error (rows.csv)"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_a_broken_disk_or_too_little_memory_is_one_line_too(error, message, monkeypatch, capsys):
+    error.add_note("budget was spent: epsilon = 1")
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(main_module.cli, "main", fail)
+    with pytest.raises(SystemExit) as stop:
+        main_module.main()
+    assert stop.value.code == BAD_INPUT
+    assert capsys.readouterr().err == f"hushrank: {message}\nhushrank: budget was spent: epsilon = 1\n"

@@ -77,6 +77,11 @@ def main() -> None:
         fail(error.format_message(), BAD_INPUT, error)
     except click.Abort as error:
         fail("stopped", INTERRUPTED, error)
+    except OSError as error:  # a disk that is gone, say; the message has the name of a file, and nothing out of it
+        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        fail(f"{error.strerror or 'the system refused'}{where}", BAD_INPUT, error)
+    except MemoryError as error:
+        fail("not enough memory", BAD_INPUT, error)
 
 
 def fail(message: str, code: int, error: BaseException | None = None) -> NoReturn:
