@@ -151,7 +151,7 @@ def test_the_command_itself_prints_nothing_private(folder):
 def test_recommending_prints_nothing_about_people_on_stderr(folder):
     """Answers go to stdout, for those they belong to; stderr goes into logs."""
     lines = [
-        f"{COMMANDS['features']} --epsilon 50 --out facts.hush",
+        f"{COMMANDS['features']} --epsilon 20 --out facts.hush",
         "recommend facts.hush --ratings ratings.csv --n 2 --explain --json",
     ]
     (_, nothing), (out, said) = in_one_process(folder, lines)
