@@ -172,6 +172,9 @@ iterator of blocks, or function that returns such an iterator
         source = self._read(*data)
         releases = self._plan(budget, source.sizes)
         self._check_source(source, releases)
+        if source.n_samples == 0 and budget.neighbors is Neighbors.REPLACE:  # public, as the number of people is
+            requirement = "data of at least one person (none are released under neighbors='add_remove' only)"
+            raise InvalidParameter(owner, "X", requirement, "none: a header alone, or no rows")
         engine = LocalEngine() if self.engine is None else self.engine
         check_memory(self._memory_bytes(source, threads_of(engine)), owner)
         return source, releases, engine

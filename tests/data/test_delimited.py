@@ -171,7 +171,7 @@ def test_chunks_change_nothing_whatever_the_bytes(tmp_path_factory, lines, chunk
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(delimited, "LONGEST_RECORD", longest)
             if longest == 9:
-                patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4))
+                patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4, True))
                 expected = records_of(folder, content)
             patch.setattr(delimited, "CHUNK_BYTES", chunk)
             assert records_of(folder, content) == expected
@@ -223,7 +223,7 @@ stray = st.lists(
 def test_any_bytes_are_read_by_the_rule(tmp_path_factory, content, chunk, longest, most):
     """Stray quotes too: what is remembered of a malformed record, and how much is read at a time, changes nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4))
+        patch.setattr(DelimitedText, "_read_header", lambda self, file: (["a", "b"], 4, True))
         patch.setattr(delimited, "CHUNK_BYTES", chunk)
         patch.setattr(delimited, "LONGEST_RECORD", longest)
         patch.setattr(delimited, "MOST_FIELDS", most)

@@ -62,9 +62,9 @@ def test_1_from_a_download_to_recommendations_and_an_evaluation(traveler):
     assert "not private" in evaluated.out.lower() + evaluated.err.lower()
     assert "item means" in evaluated.out and "popularity" in evaluated.out
 
-    shown = traveler.run("show model.hush --titles movies.csv")
+    shown = traveler.run("show model.hush --titles movies.csv --item-col movieId")
     assert "Movie, The" in shown.out and "user" in shown.out
-    traveler.run("report model.hush --out report.html --titles movies.csv")
+    traveler.run("report model.hush --out report.html --titles movies.csv --item-col movieId")
     page = (traveler.folder / "report.html").read_text(encoding="utf-8")
     assert "Movie, The" in page and "http://" not in page.replace("http://www.w3.org", "")
     assert list(traveler.charges().values()) == [1]

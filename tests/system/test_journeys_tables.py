@@ -64,12 +64,23 @@ def test_6_words_of_documents(traveler):
     assert len(json.loads(seen.out)["components_"]) == 2
 
 
-def test_7_a_table_with_a_header_only(traveler):
-    traveler.write("empty.csv", "age,income\n")
-    traveler.run("ledger create budget.db homes --epsilon 3")
-    fit = "pca empty.csv --components 1 --row-norm 10 --epsilon 1 --ledger budget.db --dataset homes --out pca.hush"
-    seen = traveler.run(f"{fit} --check", code=2)
-    assert "no rows" in seen.out + seen.err and set(traveler.charges().values()) == {0}
+@pytest.mark.parametrize(
+    ("command", "unit", "header"),
+    [
+        ("pca --components 1 --row-norm 10", "row", "age,income"),
+        ("covariance --row-norm 10", "row", "age,income"),
+        ("complete --items 9 --rating-range 1 5 --rank 2", "user", "user,item,rating"),
+        ("personalize --components 1", "user", "user,dose,target"),
+        ("trace --design rank_one --x a --z b --rank 1", "record", "a,b,target"),
+    ],
+)
+def test_7_a_table_with_a_header_only(command, unit, header, traveler):
+    traveler.write("empty.csv", f"{header}\n")
+    traveler.run(f"ledger create budget.db homes --epsilon 3 --delta 1e-6 --unit {unit}")
+    name, *options = command.split()
+    fit = f"{name} empty.csv {' '.join(options)} --epsilon 1 --ledger budget.db --dataset homes --out pca.hush"
+    for line in (fit, f"{fit} --check"):
+        traveler.refused(line, "empty.csv: X of", "at least")
 
 
 def test_8_personal_models_from_records(traveler):

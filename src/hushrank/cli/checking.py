@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from hushrank.cli.accounts import choose_delta, open_account
+from hushrank.cli.messages import about_file
 from hushrank.registry import find
 
 CHECK_OPTION = click.option(
@@ -34,7 +35,9 @@ def run_check(name: str, data: Any, values: Mapping[str, Any], as_json: bool) ->
     parameters["delta"] = choose_delta(parameters["delta"], account)
     model = estimator(**parameters, ledger=account, random_state=values["seed"], engine=engine)
     of_data = {key: values[key] for key in _option_names(data.options)}
-    print_check(model.check(data.read(model, values["source"], **of_data)), as_json)
+    with about_file(values["source"]):
+        check = model.check(data.read(model, values["source"], **of_data))
+    print_check(check, as_json)
 
 
 def _option_names(decorate: Callable[[Any], Any]) -> list[str]:

@@ -7,6 +7,7 @@ import click
 
 from hushrank.cli.accounts import choose_delta, open_account
 from hushrank.cli.checking import print_check
+from hushrank.cli.messages import about_file
 from hushrank.registry import find
 
 
@@ -23,4 +24,6 @@ def check_stream(source: str | None, parameters: Mapping[str, Any], values: Mapp
     account = open_account(values["ledger_address"], values["dataset"], values["note"])
     delta = choose_delta(parameters["delta"], account)
     sketch = kind(**{**parameters, "delta": delta}, random_state=values["seed"], ledger=account)
-    print_check(sketch.check(source), values["as_json"])
+    with about_file(source):
+        check = sketch.check(source)
+    print_check(check, values["as_json"])

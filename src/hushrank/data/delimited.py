@@ -112,12 +112,14 @@ class DelimitedText:
     names : list of str
         The header; refused without showing it if a cell is a number or spells a missing value. Such a record may be
         a person's, in a file without a header: as names it would be published with the model.
+    has_records : bool
+        Whether anything follows the header.
     """
 
     def __init__(self, path: Path, owner: str) -> None:
         self._path, self._owner, self._delimiter = path, owner, delimiter_of(path)
         with refuse_damaged(path, "CSV", owner), open_text(path) as file:
-            self.names, self._start = self._read_header(file)
+            self.names, self._start, self.has_records = self._read_header(file)
 
     def fields(self, positions: Sequence[int]) -> Iterator[Fields]:
         """The fields at these positions of all records, some records at a time and in their order."""
@@ -171,8 +173,11 @@ class DelimitedText:
         empty = pa.array([], pa.large_binary())
         return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
 
-    def _read_header(self, file: BinaryIO) -> tuple[list[str], int]:
-        return parse_header(file.read(LONGEST_RECORD), self._path.name, self._owner, self._delimiter)
+    def _read_header(self, file: BinaryIO) -> tuple[list[str], int, bool]:
+        """Names, where the first record starts, and whether anything is there."""
+        start = file.read(LONGEST_RECORD)
+        names, first = parse_header(start, self._path.name, self._owner, self._delimiter)
+        return names, first, len(start) > first
 
 
 def follow_header(start: bytes, delimiter: int = COMMA) -> tuple[int, int, int, int]:

@@ -169,6 +169,7 @@ class RatingCsv(RatingColumns):
         super().__init__(catalogue, rating_range, owner, columns)
         self._text = DelimitedText(path, owner)
         check_names(self._text.names, self._columns, owner)
+        self.n_users = None if self._text.has_records else 0
 
     def batches(self) -> Iterator[Batch]:
         """Consecutive records."""

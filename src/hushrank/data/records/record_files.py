@@ -74,7 +74,8 @@ class CsvOrigin(Origin):
         self.roles = assign_roles(names, y, users, features, owner, parameter=parameter)
         check_named(self.roles.features, owner)
         columns, has_users = self.roles.features, self.roles.users is not None
-        super().__init__((len(columns),), np.dtype(np.float64), has_users, None, columns)
+        n_records = None if self.text.has_records else 0
+        super().__init__((len(columns),), np.dtype(np.float64), has_users, n_records, columns)
 
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         """Consecutive records."""

@@ -58,7 +58,7 @@ class UserRecords(Source):
     """
 
     def __init__(self, origin: Origin) -> None:
-        super().__init__(None, origin.columns)
+        super().__init__(0 if origin.n_records == 0 else None, origin.columns)
         self._shape, self._dtype, self._sizes = origin.shape, origin.dtype, origin.sizes
         self._record_bytes = origin.record_bytes
         self._origin: Origin | None = origin

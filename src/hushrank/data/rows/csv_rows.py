@@ -21,7 +21,8 @@ class CsvRows(Rows):
         self._positions = choose_columns(names, columns, owner)
         if any(not names[j] for j in self._positions):
             raise InvalidParameter(owner, "X", "a CSV file with a name for every column", "a column without a name")
-        super().__init__(len(self._positions), None, [names[j] for j in self._positions])
+        n_samples = None if self._text.has_records else 0
+        super().__init__(len(self._positions), n_samples, [names[j] for j in self._positions])
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Float64 blocks of consecutive records."""
