@@ -216,3 +216,28 @@ def test_memory_that_is_not_free_is_warned_of(monkeypatch):
     monkeypatch.setattr("hushrank.engine.memory.free_memory", lambda: 1e6)
     with pytest.warns(DataWarning, match="of memory beside the data, and 0.001 GB are free now"):
         pca().fit(X)
+
+
+def test_a_check_says_what_the_ledger_would_refuse(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.create("people", epsilon=0.5)
+        found = pca(ledger=account).check(X)
+        assert found.has_problems and "asked for epsilon = 1" in str(found) and account.last().number == 0
+        assert not pca(ledger=ledger.create("more", epsilon=5)).check(X).has_problems
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKED if name not in ("completion", "trace")])
+def test_nobody_is_refused_before_the_charge_where_the_number_of_people_is_public(name, tmp_path):
+    make, data = CHECKED[name]
+    nobody = [array[:0] for array in data]
+    for act in ("fit", "check"):
+        with pytest.raises(InvalidParameter, match="at least"):
+            getattr(make(ledger=Untouched()), act)(*nobody)
+
+
+def test_a_header_alone_is_no_secret_under_add_remove(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,c,d\n", encoding="utf-8")
+    with pytest.raises(InvalidParameter, match="at least 1 row"):
+        pca(ledger=Untouched()).fit(path)
+    assert pca(neighbors="add_remove").fit(path).components_.shape[1] == 4

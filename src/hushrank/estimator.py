@@ -29,6 +29,8 @@ from hushrank.engine.progress import show_fit
 from hushrank.engine.protocol import Engine
 from hushrank.exceptions import DataWarning, InvalidParameter, NotFitted
 from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
+from hushrank.privacy.charging import refusal_of
+from hushrank.privacy.events import together
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.noise.source import NoiseSource
 
@@ -192,6 +194,8 @@ iterator of blocks, or function that returns such an iterator
         sizes = {name: size for name, size in {**source.sizes, **look.counts}.items() if name in self._sizes}
         cautions = [*budget_cautions(budget, people_of(look.counts)), *self._cautions(source, engine)]
         findings = [*look.findings, *(Finding("warning", "caution", text) for text in cautions)]
+        refusal = refusal_of(self.ledger, together(step.event for step in releases.steps()), budget, self._unit)
+        findings += [] if refusal is None else [Finding("problem", "budget", refusal)]
         notes, resources = [], {}
         if set(sizes) == set(self._sizes) and min(sizes.values()) > 0:
             plan = self.plan(**sizes)

@@ -22,11 +22,12 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".tsv.gz"])
 @pytest.mark.parametrize("kind", TABLES)
 def test_kinds_are_told_apart(tmp_path, kind, suffix):
     path = tmp_path / f"my table{suffix}"
-    TABLES[kind].to_csv(path, index=False) if suffix == ".csv" else TABLES[kind].to_parquet(path)
+    separator = "\t" if ".tsv" in suffix else ","
+    TABLES[kind].to_parquet(path) if suffix == ".parquet" else TABLES[kind].to_csv(path, sep=separator, index=False)
     found = tell_kind(path)
     commands = {
         "rows": "check pca",
@@ -41,10 +42,10 @@ def test_kinds_are_told_apart(tmp_path, kind, suffix):
 def test_other_names_of_ratings_are_named(tmp_path):
     RATED.to_parquet(tmp_path / "part.parquet")
     found = tell_kind(tmp_path)
-    assert found.findings[1].numbers == {"rename": {"userId": "user", "movieId": "item"}}
+    assert " --user-col userId --item-col movieId --items" in found.command
     RATED[["userId", "movieId"]].rename(columns={"userId": "user", "movieId": "item"}).to_csv(tmp_path / "x.csv")
     TABLES["ratings"].rename(columns={"userId": "user", "movieId": "item"}).to_csv(tmp_path / "y.csv", index=False)
-    assert [finding.name for finding in tell_kind(tmp_path / "y.csv").findings] == ["ratings"]
+    assert "-col" not in tell_kind(tmp_path / "y.csv").command
     RATED[["userId", "movieId"]].to_csv(tmp_path / "z.csv", index=False)
     assert "--feedback implicit" in tell_kind(tmp_path / "z.csv").command
 

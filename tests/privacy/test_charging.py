@@ -3,8 +3,8 @@
 import pytest
 
 from hushrank.exceptions import BudgetExceeded
-from hushrank.privacy.charging import MAYBE_SPENT, SPENT, charged
-from hushrank.privacy.events import Gaussian
+from hushrank.privacy.charging import MAYBE_SPENT, SPENT, charged, refusal_of
+from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.ledger import Ledger
 
@@ -83,3 +83,15 @@ def test_an_interrupt_in_the_middle_of_a_charge():
     with pytest.raises(BudgetExceeded) as refused:
         run(Foreign(BudgetExceeded(1.0, 0.0, "epsilon")))
     assert not hasattr(refused.value, "__notes__")
+
+
+def test_a_refusal_is_told_without_a_charge(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.create("people", epsilon=1, unit="row")
+        budget = Budget(2.0, 0.0, "replace", "row")
+        assert refusal_of(account, Pure(1.0), budget, Unit.ROW) is None
+        assert "at most epsilon = 1" in refusal_of(account, Pure(2.0), budget, Unit.ROW)
+        assert "unit of Account.charge must be 'row'" in refusal_of(account, Pure(0.5), budget, Unit.USER)
+        assert account.last().number == 0
+    assert refusal_of(None, Pure(9.0), budget, Unit.ROW) is None
+    assert refusal_of(Foreign(), Pure(9.0), budget, Unit.ROW) is None

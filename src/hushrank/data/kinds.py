@@ -18,6 +18,7 @@ from hushrank.data.findings import Finding, name_some, share
 from hushrank.data.frames import to_block
 from hushrank.data.rows.file_rows import read_file
 from hushrank.data.rows.triplets import looks_like_triplets
+from hushrank.data.text_files import text_suffix
 
 SAMPLE = 20_000  # records that are looked at
 _USER = re.compile(r"(user|customer|reader|viewer|person|member|client|account)[ _.-]?(id|no)?\Z|uid\Z", re.IGNORECASE)
@@ -57,7 +58,7 @@ def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
         rows = read_file(path, owner)
         said = f"an array of {rows.n_samples:,} rows and {rows.n_features:,} columns of numbers"
         return TableKind("rows", [], _pca(path), [Finding("note", "rows", said)])
-    names, X = _read_csv(path, owner) if path.suffix.lower() == ".csv" else _read_parquet(path, owner)
+    names, X = _read_csv(path, owner) if text_suffix(path) else _read_parquet(path, owner)
     lower = [name.lower() for name in names]
     if {"row", "delta"} <= set(lower) and {"column", "col"} & set(lower):
         said = "updates of a matrix: row, column and delta"
@@ -65,7 +66,7 @@ def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
         return TableKind("updates", names, stream, [Finding("note", "updates", said)])
     users, items, ratings = (_first(pattern, names) for pattern in (_USER, _ITEM, _RATING))
     if users and items:
-        return _ratings(path, names, X, (users, items, ratings))
+        return _ratings(path, names, (users, items, ratings))
     if users and "target" in lower:
         said = f"records of users, {users!r}, with answers, 'target'"
         line = f"hushrank check personalize {quote(str(path))} --user {quote(users)} --components 2 {_BUDGET}"
@@ -85,21 +86,14 @@ def _pca(path: Path, chosen: Sequence[str] = ()) -> str:
     return f"hushrank check pca {quote(str(path))}{columns} --components 2 --row-norm BOUND {_BUDGET}"
 
 
-def _ratings(path: Path, names: list[str], X: Any, roles: tuple[str, str, str]) -> TableKind:
-    """Ratings, with the names that the command asks for where the file has others."""
-    users, items, ratings = roles
+def _ratings(path: Path, names: list[str], roles: tuple[str, str, str]) -> TableKind:
+    """Ratings, with the options that name their columns where they are called otherwise."""
     said = f"ratings of users: {', '.join(name for name in roles if name)}"
-    findings = [Finding("note", "ratings", said)]
-    wanted = [("user", users), ("item", items), *([("rating", ratings)] if ratings else [])]
-    odd = {given: name for name, given in wanted if given != name}
-    if odd:
-        renames = ", ".join(f"{given!r} to {name!r}" for given, name in odd.items())
-        findings.append(
-            Finding("warning", "other_names", f"columns must be called so: rename {renames}", {"rename": odd})
-        )
-    terms = "--rating-range LOW HIGH" if ratings else "--feedback implicit"
-    line = f"hushrank check complete {quote(str(path))} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
-    return TableKind("ratings", names, line, findings)
+    wanted = zip(("user", "item", "rating"), roles, strict=True)
+    named = "".join(f" --{role}-col {quote(given)}" for role, given in wanted if given and given != role)
+    terms = "--rating-range LOW HIGH" if roles[2] else "--feedback implicit"
+    line = f"hushrank check complete {quote(str(path))}{named} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
+    return TableKind("ratings", names, line, [Finding("note", "ratings", said)])
 
 
 def _first(pattern: re.Pattern[str], names: Sequence[str]) -> str:

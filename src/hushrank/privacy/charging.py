@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
+from hushrank.exceptions import BudgetExceeded, InvalidParameter
 from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Budget, Unit
 
@@ -24,6 +25,17 @@ class Account(Protocol):
         self, event: Event, key: str | None = None, neighbors: Any = None, unit: Any = None, note: str = ""
     ) -> Any:
         """Commit the cost of `event` durably, or raise."""
+
+
+def refusal_of(account: Any, event: Event, budget: Budget, unit: Unit) -> str | None:
+    """Why `account` would refuse the charge; None if it would not, or is an account that cannot tell."""
+    check = getattr(account, "check", None)
+    try:
+        if check is not None:
+            check(event, neighbors=budget.neighbors, unit=unit)
+    except (BudgetExceeded, InvalidParameter) as refusal:
+        return str(refusal)
+    return None
 
 
 @contextmanager

@@ -115,8 +115,7 @@ class Account:
             is unknown.
         """
         check_event(event, "Account.charge")
-        self._check_same("neighbors", None if neighbors is None else parse_neighbors(neighbors, "Account.charge"))
-        self._check_same("unit", None if unit is None else parse_unit(unit, "Account.charge"))
+        self._check_same_terms(neighbors, unit)
         if key is not None:
             names.check_text(key, "key", "Account.charge", names.MAX_KEY)
         if note != "":
@@ -135,8 +134,9 @@ class Account:
             except LedgerError:
                 raise OutcomeUnknown(f"{lost}; charge again under the same key to find out") from lost
 
-    def check(self, event: Event) -> None:
-        """Raise BudgetExceeded if `charge` would now; what others charge meanwhile nobody knows."""
+    def check(self, event: Event, neighbors: Neighbors | str | None = None, unit: Unit | str | None = None) -> None:
+        """Raise what `charge` would raise now, and write nothing; what others charge meanwhile nobody knows."""
+        self._check_same_terms(neighbors, unit)
         self._history.check(check_event(event, "Account.check"), self.last())
 
     def spent(self) -> Amount:
@@ -234,6 +234,10 @@ class Account:
         self._history.remember(entry)
         self._charged = entry.paid + (self._charged or Cost())
         return entry
+
+    def _check_same_terms(self, neighbors: Neighbors | str | None, unit: Unit | str | None) -> None:
+        self._check_same("neighbors", None if neighbors is None else parse_neighbors(neighbors, "Account.charge"))
+        self._check_same("unit", None if unit is None else parse_unit(unit, "Account.charge"))
 
     def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:
         fixed = getattr(self.budget, name)
