@@ -13,7 +13,7 @@ import scipy.sparse
 from feature_support import KINDS, choices, facts, fan_of, kinds, recommender, tastes
 from hushrank.estimators.completion import queries
 from hushrank.estimators.completion.estimator import PrivateCompletion
-from hushrank.estimators.completion.queries import _largest
+from hushrank.estimators.completion.top_items import largest_of
 from hushrank.evaluation.synthetic import synthetic_ratings
 from hushrank.exceptions import InvalidParameter, NotFitted
 
@@ -243,8 +243,8 @@ def test_without_factors_nothing_is_similar():
 
 def test_ties_keep_the_order_of_the_catalogue():
     scores = np.array([[1.0, 3.0, 3.0, 2.0], [5.0, 0.0, 0.0, 0.0]])
-    assert _largest(scores, 2).tolist() == [[1, 2], [0, 1]]
-    assert _largest(scores, 4).tolist() == [[1, 2, 3, 0], [0, 1, 2, 3]]
+    assert largest_of(scores, 2).tolist() == [[1, 2], [0, 1]]
+    assert largest_of(scores, 4).tolist() == [[1, 2, 3, 0], [0, 1, 2, 3]]
 
 
 # Public features

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushrank.archive.attributes import COLUMNS, Attribute
 from hushrank.base import Sizes
-from hushrank.data.findings import Look
+from hushrank.data.findings import Check, Look
 from hushrank.data.id_arrays import to_array
 from hushrank.data.ratings.checking import look_at_ratings
 from hushrank.data.ratings.feature_texts import MOST_COLUMNS
@@ -21,12 +21,7 @@ from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
 from hushrank.data.source import Source
 from hushrank.estimator import PrivateEstimator
-from hushrank.estimators.completion.known_items import (
-    check_features,
-    describe_features,
-    map_features,
-    restore_features,
-)
+from hushrank.estimators.completion.known_items import check_features, describe_features, map_features, restore_features
 from hushrank.estimators.completion.methods import learn_model
 from hushrank.estimators.completion.options import to_options
 from hushrank.estimators.completion.parameters import MOST_IDS, build_catalogue, find_new_items
@@ -202,11 +197,10 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         ----------
         X : table, path, sparse matrix or array
             A pandas, polars, pyarrow or other eager table with the columns user, item and rating (implicit feedback:
-            user and item); the path of a CSV, TSV or Parquet file, the first two also compressed (.gz, .zst), or of a
-            folder of Parquet files with these columns; a SciPy sparse matrix of users and items whose stored entries
-            are the ratings; or an array with NaN for no rating. Ratings that are not finite or of unknown items are
-            ignored, others are clipped to the range, several of one item count as their mean; how many goes to the log
-            "hushrank", for the data holder only.
+            user and item); the path of a CSV, TSV (also .gz, .zst) or Parquet file, or of a folder of Parquet files; a
+            SciPy sparse matrix of users and items whose stored entries are the ratings; or an array with NaN for no
+            rating. Ratings that are not finite or of unknown items are ignored, others are clipped to the range,
+            several of one item count as their mean; the log "hushrank", for the data holder only, has how many.
         y : ignored
         columns : dict, optional
             What the columns of a table or file are called where they have other names, such as
@@ -218,9 +212,12 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         """
         return self._fit_data(X, columns)
 
+    def check(self, X: Any, y: Any = None, *, columns: Mapping[str, str] | None = None) -> Check:
+        """Try `fit` on these ratings and spend nothing; see `PrivateEstimator.check`. NOT PRIVATE."""
+        return self._check_data(X, columns)
+
     def _read(self, *data: Any) -> Source:
-        X, columns = (*data, None)[:2]
-        owner = type(self).__name__
+        (X, columns), owner = (*data, None)[:2], type(self).__name__
         ratings = read_ratings(
             X,
             owner=owner,

@@ -22,7 +22,7 @@ from hushrank.estimators.completion.known_items import restore_features
 from hushrank.estimators.completion.model import CompletionModel
 from hushrank.estimators.completion.parameters import find_new_items
 from hushrank.estimators.completion.public_items import PublicItems
-from hushrank.estimators.completion.top_items import Predictor, best_items
+from hushrank.estimators.completion.top_items import Predictor, best_items, largest_of
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
@@ -168,7 +168,7 @@ class Recommender:
         unit = vectors / np.where(norms > 0, norms, 1.0)[:, None]
         cosines = unit @ unit[position]
         cosines[position] = -np.inf
-        best = _largest(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
+        best = largest_of(cosines[None], min(self._check_n(n), len(self.items_) - 1))[0]
         return Recommendations(self.items_[best], cosines[best], by=by)
 
     def predict_ratings(self, history: Any, pairs: Any, *, columns: Columns = None) -> FloatArray:
@@ -289,13 +289,3 @@ class Recommender:
             return ratings
         shift, scale = self._units
         return (ratings - shift) / scale
-
-
-def _largest(scores: FloatArray, n: int) -> NDArray[np.int64]:
-    """Columns of the `n` largest scores of each row, in falling order; equal ones in the order of the columns."""
-    if n < scores.shape[1]:
-        candidates = np.sort(np.argpartition(-scores, n - 1, axis=1)[:, :n], axis=1)
-    else:
-        candidates = np.tile(np.arange(scores.shape[1]), (len(scores), 1))
-    order = np.argsort(-np.take_along_axis(scores, candidates, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(candidates, order, axis=1)

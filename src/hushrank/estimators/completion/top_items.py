@@ -74,6 +74,16 @@ def best_items(
     return places, values
 
 
+def largest_of(scores: FloatArray, n: int) -> Positions:
+    """Columns of the `n` largest scores of each row, in falling order; equal ones in the order of the columns."""
+    if n < scores.shape[1]:
+        candidates = np.sort(np.argpartition(-scores, n - 1, axis=1)[:, :n], axis=1)
+    else:
+        candidates = np.tile(np.arange(scores.shape[1]), (len(scores), 1))
+    order = np.argsort(-np.take_along_axis(scores, candidates, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, axis=1)
+
+
 def _run(work: Callable[[int], None], starts: range, threads: int) -> None:
     """Do all of the work, on so many threads with one thread of BLAS each."""
     with one_blas_thread() as limit:

@@ -24,13 +24,12 @@ from hushrank.data.source import Source
 from hushrank.estimator import ClassNamePrefixFeaturesOutMixin, PrivateEstimator, TransformerMixin
 from hushrank.estimators.personalization.directions import SharedDirections
 from hushrank.estimators.personalization.head_kernels import RecordArrays
-from hushrank.estimators.personalization.heads import Head, Heads, to_answers
-from hushrank.estimators.personalization.local_kernels import LocalPrior, local_coefficients
+from hushrank.estimators.personalization.heads import Head, Heads, local_prior, to_answers
+from hushrank.estimators.personalization.local_kernels import local_coefficients
 from hushrank.estimators.personalization.methods import learn_representation
 from hushrank.estimators.personalization.plan import RepresentationPlanner
 from hushrank.estimators.personalization.probe import representation_probe
-from hushrank.estimators.personalization.recipe import ALONE, GRADIENT, LOCAL
-from hushrank.estimators.personalization.subspace import power
+from hushrank.estimators.personalization.recipe import GRADIENT
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import DEFAULT_N_MAX
 from hushrank.privacy.guarantee import Neighbors
@@ -199,7 +198,8 @@ class PrivateRepresentation(
         self._learned()
         histories = self._read_own(X, y, users)
         records = RecordArrays(histories.block.indptr, histories.block.X, histories.block.y)
-        coefficients = local_coefficients(records, self._local_prior())
+        released = (self.embedding_, self.head_mean_, self.head_covariance_, self.noise_)
+        coefficients = local_coefficients(records, local_prior(*released, is_logistic=self._is_logistic))
         if histories.is_single:
             return Head(coefficients[0], self.loss, self._check_features)
         return Heads(histories, coefficients, self.embedding_ @ self.head_mean_, self.loss, self._check_features)
@@ -290,20 +290,3 @@ class PrivateRepresentation(
             return self._check_new_rows(X)
         rows = read_rows(X, owner=type(self).__name__, columns=list(names))
         return np.vstack([np.empty((0, rows.n_features)), *rows.blocks()])
-
-    def _local_prior(self) -> LocalPrior:
-        """What a user's own regression takes of the model."""
-        S = self.head_covariance_
-        is_known = float(np.trace(S)) > 0.0
-        recipe = LOCAL if is_known else ALONE
-        return LocalPrior(
-            np.ascontiguousarray(self.embedding_.T),
-            self.embedding_ @ self.head_mean_,
-            S,
-            power(S, 0.5) if is_known else np.zeros_like(S),
-            self.noise_,
-            np.array(recipe.ratios),
-            np.log(recipe.weights),
-            np.array(recipe.is_shared),
-            self._is_logistic,
-        )

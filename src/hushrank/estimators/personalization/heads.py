@@ -15,12 +15,32 @@ from numpy.typing import NDArray
 from hushrank.data.frames import is_table
 from hushrank.data.records.blocks import UserRecordBlock
 from hushrank.data.records.histories import Histories, find_users
+from hushrank.estimators.personalization.local_kernels import LocalPrior
+from hushrank.estimators.personalization.recipe import ALONE, LOCAL
+from hushrank.estimators.personalization.subspace import power
 from hushrank.exceptions import InvalidParameter
 
 FloatArray = NDArray[np.float64]
 CheckRows = Callable[[Any], Any]
 
 NUMBERS_AT_ONCE = 2**22  # coefficients that are gathered at a time
+
+
+def local_prior(U: FloatArray, mean: FloatArray, S: FloatArray, noise: float, *, is_logistic: bool) -> LocalPrior:
+    """What a user's own regression takes of a model: subspace, mean and covariance of heads, variance of noise."""
+    is_known = float(np.trace(S)) > 0.0
+    recipe = LOCAL if is_known else ALONE
+    return LocalPrior(
+        np.ascontiguousarray(U.T),
+        U @ mean,
+        S,
+        power(S, 0.5) if is_known else np.zeros_like(S),
+        noise,
+        np.array(recipe.ratios),
+        np.log(recipe.weights),
+        np.array(recipe.is_shared),
+        is_logistic,
+    )
 
 
 class Head:
