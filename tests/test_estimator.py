@@ -226,13 +226,28 @@ def test_a_check_says_what_the_ledger_would_refuse(tmp_path):
         assert not pca(ledger=ledger.create("more", epsilon=5)).check(X).has_problems
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKED if name not in ("completion", "trace")])
+@pytest.mark.parametrize("name", CHECKED)
 def test_nobody_is_refused_before_the_charge_where_the_number_of_people_is_public(name, tmp_path):
     make, data = CHECKED[name]
     nobody = [array[:0] for array in data]
     for act in ("fit", "check"):
         with pytest.raises(InvalidParameter, match="at least"):
             getattr(make(ledger=Untouched()), act)(*nobody)
+
+
+@pytest.mark.parametrize("suffix", ["", ".parquet", ".csv"])
+def test_tables_of_ratings_without_rows_are_refused_before_the_charge(suffix, tmp_path):
+    table, path = pd.DataFrame({"user": [1], "item": [2], "rating": [3.0]})[:0], tmp_path / f"ratings{suffix}"
+    if suffix:
+        table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
+    make = CHECKED["completion"][0]
+    for neighbors in ("replace", "add_remove"):
+        model = make(items=3, ledger=Untouched(), neighbors=neighbors)
+        refusal = (
+            InvalidParameter if neighbors == "replace" else AssertionError
+        )  # by the account that nobody may charge
+        with pytest.raises(refusal, match="at least one person" if neighbors == "replace" else "charged"):
+            model.fit(path if suffix else table)
 
 
 def test_a_header_alone_is_no_secret_under_add_remove(tmp_path):

@@ -98,3 +98,9 @@ def test_warnings_are_lines_at_once(capsys):
     with accounts.telling_warnings(quiet=True):
         warnings.warn("second", UserWarning, stacklevel=1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("scheme", ["", "sqlite:///"])
+def test_files_of_a_ledger_are_known_however_it_is_addressed(account, tmp_path, scheme):
+    assert tmp_path / "budget.db" in accounts.ledger_files(f"{scheme}{tmp_path / 'budget.db'}")
+    assert accounts.ledger_files(None) == accounts.ledger_files("postgresql://me@here/budgets") == []

@@ -40,3 +40,10 @@ def test_an_overdraft_or_another_unit_refuses_all(account):
     with pytest.raises(InvalidParameter, match="unit"):
         Prepaid(account, [Pure(0.5)], "replace", "row").charge(Pure(0.5))
     assert len(account.history()) == 1
+
+
+def test_what_was_spent_is_told_as_one_sum(account):
+    prepaid = Prepaid(account, [Pure(0.25), Pure(0.5)], "replace", "user")
+    entry = prepaid.charge(Pure(0.25))
+    assert prepaid.say_spent(entry).startswith("epsilon = 0.75 of 'ratings'")
+    assert prepaid.charge(Pure(0.5)) == entry

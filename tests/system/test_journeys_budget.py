@@ -61,6 +61,9 @@ def test_12_results_are_not_overwritten_and_not_lost(traveler, monkeypatch):
     before = (traveler.folder / "pca.hush").read_bytes()
     traveler.refused(fit, "pca.hush", "--force")
     assert (traveler.folder / "pca.hush").read_bytes() == before
+    for ledger in ("budget.db", "sqlite:///budget.db"):  # the budget itself is not for sale
+        lost = f"{PCA} --epsilon 1 --ledger {ledger} --dataset patients --out budget.db --force"
+        traveler.refused(lost, "budget.db would overwrite")
     traveler.run(f"{fit} --force")
     assert (traveler.folder / "pca.hush").read_bytes() != before
 

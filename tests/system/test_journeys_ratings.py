@@ -62,12 +62,16 @@ def test_1_from_a_download_to_recommendations_and_an_evaluation(traveler):
     assert "not private" in evaluated.out.lower() + evaluated.err.lower()
     assert "item means" in evaluated.out and "popularity" in evaluated.out
 
+    paid = f"evaluate ratings.csv --items movies.csv {NAMED} {TERMS}"
+    bought = traveler.run(f"{paid.replace('--epsilon 5', '--epsilon 1')} --pay-epsilon 1 {budget} --quiet")
+    assert "may be published" in bought.out and list(traveler.charges().values()) == [2]
+
     shown = traveler.run("show model.hush --titles movies.csv --item-col movieId")
     assert "Movie, The" in shown.out and "user" in shown.out
     traveler.run("report model.hush --out report.html --titles movies.csv --item-col movieId")
     page = (traveler.folder / "report.html").read_text(encoding="utf-8")
     assert "Movie, The" in page and "http://" not in page.replace("http://www.w3.org", "")
-    assert list(traveler.charges().values()) == [1]
+    assert list(traveler.charges().values()) == [2]
 
 
 def test_2_ids_that_start_at_one(traveler):

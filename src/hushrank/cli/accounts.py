@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -44,6 +45,16 @@ def open_account(address: str | None, dataset: str | None, note: str | None) -> 
         return None
     account = find("Ledger")(address)[dataset]
     return account if note is None else account.with_note(note)
+
+
+def ledger_files(address: str | None) -> list[Path]:
+    """Files that a ledger lives in, which no result may overwrite: none without a ledger, or on a server."""
+    if address is None:
+        return []
+    from hushrank.privacy.ledger.address import open_store  # SQLAlchemy, which a command without a ledger does not need
+
+    place = open_store(address).address
+    return [] if "://" in place else [Path(f"{place}{suffix}") for suffix in ("", "-journal", "-wal", "-shm")]
 
 
 def is_given(name: str) -> bool:

@@ -15,6 +15,7 @@ from hushrank.cli.accounts import (
     LEDGER_OPTIONS,
     check_ledger_options,
     choose_delta,
+    ledger_files,
     open_account,
     saying_spent,
     tell_account,
@@ -92,7 +93,7 @@ def command(
     address, dataset, note = (given.pop(name) for name in ("ledger_address", "dataset", "note"))
     _check_payment(given["pay_epsilon"], address, dataset, note, out)
     if out is not None:
-        kept = [Path(one) for one in (source, path, address, *ctx.meta.get(GIVEN_FILES, [])) if one]
+        kept = [Path(one) for one in (source, path, *ledger_files(address), *ctx.meta.get(GIVEN_FILES, [])) if one]
         check_place("--out", out, kept, "the data, the model or the ledger, or lie among the data", force=force)
     columns = named_columns(*(given.pop(f"{role}_col") for role in ("user", "item", "rating")))
     level = show_notes(quiet, False)
@@ -137,6 +138,8 @@ def _check_fit_options(ctx: click.Context, path: Path | None) -> None:
     if path is not None and given:
         raise click.UsageError(f"{by_name[given[0]].opts[0]} is about a fit, and --model is measured as it is.")
     needed = [name for name in by_name if _FIT[name].default is ... or name == "items"]
+    if ctx.params.get("ledger_address") is not None:  # the account has a delta
+        needed.remove("delta")
     missing = [name for name in needed if name not in given]
     if path is None and missing:
         raise click.UsageError(f"Missing option '{by_name[missing[0]].opts[0]}', or '--model' for a model that exists.")

@@ -19,6 +19,7 @@ from hushrank.cli.accounts import (
     LEDGER_OPTIONS,
     check_ledger_options,
     choose_delta,
+    ledger_files,
     open_account,
     saying_spent,
     tell_account,
@@ -211,7 +212,7 @@ def learn(
     given = [] if context is None else context.meta.get(GIVEN_FILES, [])
     if ledger_address is None and "delta" in others:
         choose_delta(others["delta"], None)
-    inputs = [source, ledger_address, *(others[option] for option in data.beside), *given]
+    inputs = [source, *ledger_files(ledger_address), *(others[option] for option in data.beside), *given]
     _check_output(places, as_json, inputs, force)
     check_ledger_options(ledger_address, dataset, note)
     level = show_notes(quiet, verbose)
@@ -227,7 +228,9 @@ def learn(
     return model
 
 
-def _check_output(places: dict[str, Path | None], as_json: bool, inputs: Iterable[str | None], force: bool) -> None:
+def _check_output(
+    places: dict[str, Path | None], as_json: bool, inputs: Iterable[str | Path | None], force: bool
+) -> None:
     """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
     if places["--out"] is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from hushrank.cli.accounts import LOOK_OPTIONS, open_account
+from hushrank.cli.accounts import LOOK_OPTIONS, ledger_files, open_account
 from hushrank.cli.descriptions import titles_for
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options
 from hushrank.cli.rating_columns import ITEM_COLUMN_OPTION
@@ -62,7 +62,7 @@ def command(
     from hushrank.report.promise import Beside
 
     given = click.get_current_context().meta.get(GIVEN_FILES, [])
-    kept = [Path(place) for place in (path, ledger_address, *given) if place is not None]
+    kept = [Path(place) for place in (path, *ledger_files(ledger_address), *given) if place is not None]
     check_place("--out", out, kept, "the model, the titles or the ledger", force=force)
     account = open_account(ledger_address, dataset, None)
     model = find("load")(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hushrank.cli.accounts import check_ledger_options
+from hushrank.cli.accounts import check_ledger_options, ledger_files
 from hushrank.cli.writing import check_place
 
 PARQUET = (".parquet", ".pq")
@@ -109,7 +109,7 @@ class Terms:
 
     def _check_places(self) -> None:
         places = {"--out": self.out, "--report": self.report, "--checkpoint": self.checkpoint}
-        kept = [self.path, self.key_file, None if self.ledger_address is None else Path(self.ledger_address)]
+        kept = [self.path, self.key_file, *ledger_files(self.ledger_address)]
         taken: set[Path] = set()
         for option, place in places.items():
             if place is not None:

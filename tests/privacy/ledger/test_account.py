@@ -205,3 +205,9 @@ def test_accounts_without_such_a_part_are_written_as_ever(sqlite_path):
     assert (entry.pure_cost, entry.pure_spent) == (None, None) and "pure_cost" not in entry.to_dict()
     (row,) = open_store(sqlite_path).read(lambda connection: schema.rows_from(connection, "data", 1))
     assert (row.cost, row.spent) == ("1/4", "1/4")
+
+
+def test_a_key_that_is_asked_for_again_is_told_once(gdp):
+    for _ in range(2):
+        gdp.charge(Gaussian(9.0), key="a")
+    assert gdp.say_spent() == gdp.say_spent(gdp.last())

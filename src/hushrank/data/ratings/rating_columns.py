@@ -97,6 +97,7 @@ class RatingTable(RatingColumns):
         # Before narwhals sees them: it refuses repeated names in words of its own.
         check_names(data.column_names if isinstance(data, pa.Table) else list(data.columns), self._columns, owner)
         self._frame = nw.from_native(data, eager_only=True).select(list(self._names))
+        self.n_users = None if len(self._frame) else 0
         self._of_objects = {role for role, name in self._columns.items() if is_of_objects(self._frame[:0][name])}
         check_types({role: self._type(role) for role in self._columns}, catalogue, owner, self._columns)
 
@@ -139,15 +140,17 @@ class RatingParquet(RatingColumns):
     ) -> None:
         super().__init__(catalogue, rating_range, owner, columns)
         self._paths = tuple(paths)
-        kinds = set()
+        kinds, n_rows = set(), 0
         for path in self._paths:
             with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
                 schema = file.schema_arrow
+                n_rows += file.metadata.num_rows
             check_names(schema.names, self._columns, owner)
             types = {role: schema.field(name).type for role, name in self._columns.items()}
             kinds.add(check_types(types, catalogue, owner, self._columns))
         if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
             raise InvalidParameter(owner, "X", "Parquet files with users of one type", " and ".join(sorted(kinds)))
+        self.n_users = None if n_rows else 0
 
     def batches(self) -> Iterator[Batch]:
         """Rows of one file after the other."""

@@ -33,7 +33,7 @@ class Account:
 
     def __init__(self, ledger: "Ledger", name: str, terms: Terms, seen: Entry | None = None) -> None:
         self._ledger, self._name, self._terms, self._note = ledger, name, terms, ""
-        self._charged: Cost | None = None
+        self._charged: dict[int, Cost] = {}  # by number: a key that is asked for again costs once
         self._history = History(name, terms, ledger._store.shown, seen)
 
     def with_note(self, note: str) -> "Account":
@@ -175,11 +175,11 @@ class Account:
     @property
     def has_charged(self) -> bool:
         """Whether anything was charged through this object."""
-        return self._charged is not None
+        return bool(self._charged)
 
     def say_spent(self, entry: Entry | None = None) -> str:
         """What a charge cost, or all that were made through this object, in words, and what is left now."""
-        cost = (self._charged or Cost()) if entry is None else entry.paid
+        cost = sum(self._charged.values(), Cost()) if entry is None else entry.paid
         said = f"{words.say_cost(self._terms, cost)} of {self._name!r}"
         try:
             return f"{said}; left: {self.left_in_words()}"
@@ -232,7 +232,7 @@ class Account:
         work = partial(self._history.append, seen=seen, event=event, key=key, note=note)
         entry = self._ledger._store.write(work)
         self._history.remember(entry)
-        self._charged = entry.paid + (self._charged or Cost())
+        self._charged[entry.number] = entry.paid
         return entry
 
     def _check_same_terms(self, neighbors: Neighbors | str | None, unit: Unit | str | None) -> None:
