@@ -64,7 +64,10 @@ PUBLIC: dict[str, Entry] = {
         "Private factorization of a matrix from a stream of its updates.",
     ),
     "Factorization": Entry(f"{_TURNSTILE}.factorization", f"{_TURNSTILE}.plan:TurnstilePlanner"),
-    "PrivateEvaluation": Entry(f"{_COMPLETION}.evaluation", f"{_COMPLETION}.evaluation_plan:EvaluationPlanner"),
+    "PrivateEvaluation": Entry(
+        f"{_COMPLETION}.evaluation", f"{_COMPLETION}.evaluation_plan:EvaluationPlanner", "",
+        "Private numbers of how good a recommender is, on ratings that were held out.",
+    ),
     "Spectral": Entry(f"{_COMPLETION}.options"),
     "AlternatingLeastSquares": Entry(f"{_COMPLETION}.options"),
     "FactoredGradient": Entry(f"{_COMPLETION}.options"),

@@ -301,7 +301,7 @@ def test_a_table_of_movielens(folder):
     result = run(f"films.csv.gz {named} --titles films.csv {seed} --out model.hush")
     assert result.exit_code == 0, result.exception
     popular = np.argsort(-np.array(json.loads(expected.stdout)["item_counts_"]), kind="stable")[:SHOWN]
-    assert [row[1] for row in rows(result.output)] == [f"Film [{j}]" for j in popular]
+    assert [row[1] for row in rows(result.output)][:SHOWN] == [f"Film [{j}]" for j in popular]
     error = str(run(f"films.csv.gz --items {N_ITEMS} {seed} --json").exception)
     assert error.endswith("(--user-col userId --item-col movieId)")
     result = run(f"films.csv.gz {named} --titles films.csv {seed} --out films.csv")

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from hushrank.cli.components import describe_components, page_of
+from hushrank.cli.components import describe_components
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
-from hushrank.report.components import components_page
 
 X = np.random.default_rng(0).standard_normal((400, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0]
 TERMS = {"row_norm": 100.0, "epsilon": 5.0, "random_state": 1}
@@ -97,7 +96,3 @@ def test_without_a_private_radius_none_is_shown():
 def test_a_component_of_eigenvalue_zero_has_no_loading():
     model = PrivateLowRank(eigenvalues=[2.0, 0.0], **TERMS).fit(X)
     assert [row[4] for row in cells(printed(model))[1:]][1] == "none"
-
-
-def test_the_report_is_that_of_components(known):
-    assert page_of(known) == components_page(known)

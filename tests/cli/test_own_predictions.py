@@ -178,6 +178,14 @@ def test_what_is_missing_is_said_on_stderr(folder, capsys):
     assert (folder / "found.csv").read_text().splitlines()[2] == '"ann",'
 
 
+def test_a_column_that_may_name_people_and_is_not_used_is_told(folder, capsys):
+    (folder / "odd.csv").write_text("<script>,[red]b,c,d,patient,target\n1,2,3,4,7,1\n2,1,3,4,8,0\n")
+    command.main(["model.hush", "--records", "odd.csv", "--json"], standalone_mode=False)
+    assert "column 'patient' is not used. If it says whose each is: --user patient" in capsys.readouterr().err
+    command.main(["model.hush", "--records", "odd.csv", "--user", "patient", "--json"], standalone_mode=False)
+    assert "patient" not in capsys.readouterr().err
+
+
 def test_labels(folder):
     data = shared_representation(1000, 4, 1, n_records=10, noise=0.0, seed=4, labels=True, head_norm=3.0)
     model = PrivateRepresentation(1, epsilon=8.0, delta=1e-6, loss="logistic").fit(data.X, data.y, data.users)

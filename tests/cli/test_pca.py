@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 import hushrank
 from hushrank.cli import fit
-from hushrank.cli.complete import command as complete
 from hushrank.cli.pca import command
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
@@ -161,7 +160,3 @@ def test_a_report_that_cannot_be_written_after_all_costs_the_report_only(folder,
     result = run("--column-bounds 0,1 --out model --report page.html")
     assert result.exit_code == 1 and "cannot write page.html: No space left on device; " in result.output
     assert hushrank.load("model").components_.shape == (2, 3)
-
-
-def test_only_commands_of_components_have_reports():
-    assert "--report" not in CliRunner().invoke(complete, ["--help"]).output

@@ -56,10 +56,10 @@ def test_titles_ledger_and_forecast_are_on_it(folder):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("PrivatePCA.hush --ledger budget.db", "--ledger and --dataset go together"),
+        ("PrivatePCA.hush --out new.html --ledger budget.db", "--ledger and --dataset go together"),
         ("PrivatePCA.hush --out PrivatePCA.hush", "would overwrite the model"),
         ("PrivateCompletion.hush --titles titles.csv --out titles.csv", "would overwrite the model, the titles"),
-        ("PrivatePCA.hush --titles titles.csv", "not for a PrivatePCA"),
+        ("PrivatePCA.hush --out new.html --titles titles.csv", "not for a PrivatePCA"),
     ],
 )
 def test_wrong_turns(folder, line, message):

@@ -31,7 +31,8 @@ def shown(*words):
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_model_is_shown_with_its_promise(files, name):
     text, model = shown(files / f"{name}.hush"), fitted(name)
-    assert text.startswith(f"{name}: private ") and "stand" in text and "above the noise" in text
+    assert text.startswith(f"{name}: private ")
+    assert name == "PrivateEvaluation" or ("stand" in text and "above the noise" in text)
     assert all(" ".join(sentence.split()) in text for sentence in sentences(model.privacy_))
     assert "│ epsilon" in text and "random_state" not in text
 
@@ -40,7 +41,10 @@ def test_every_model_is_shown_with_its_promise(files, name):
 def test_machines_get_all_of_it(files, name):
     found, model = json.loads(shown(files / f"{name}.hush", "--json")), fitted(name)
     assert found["class"] == name and found["promise"] == list(sentences(model.privacy_))
-    assert found["n_significant_"] == model.n_significant_ and found["privacy_"] == model.privacy_.to_dict()
+    assert (
+        found.get("n_significant_") == getattr(model, "n_significant_", None)
+        and found["privacy_"] == model.privacy_.to_dict()
+    )
     assert "epsilon" in found["parameters"]
 
 

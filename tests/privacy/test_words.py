@@ -27,7 +27,8 @@ def test_the_sentence():
 def test_a_pure_guarantee_has_nothing_beyond_the_factor():
     words = in_words(make(delta=0.0, event=Pure(1.0), neighbors="add_remove", unit="row"))
     assert words == (
-        "If any one row were added or removed, the chance of any result would change by at most a factor of 2.72 (e^1)."
+        "If any one row were added or removed, the chance of any result would change by at most a factor of 2.72 "
+        "(e^1). One row is hidden: a person with several rows is not hidden with all of them."
     )
 
 

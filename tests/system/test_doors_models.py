@@ -113,7 +113,10 @@ def test_wrong_shapes(path, honest, name, way):
     members = take_apart(honest[name])[1]
     for member in filled(honest[name]):
         value = ways[way](from_member(members[member]))
-        refuse(path, honest[name], in_array(member.removesuffix(".npy"), value), "ha(s|ve) the shape")
+        if member == "strength_.npy" and way == "empty" and "completion" in name:
+            continue  # a recommender whose method tells nothing about it has none
+        message = "ha(s|ve) the shape|strength_ is not that of all factors"
+        refuse(path, honest[name], in_array(member.removesuffix(".npy"), value), message)
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i8", "<c16", "<U8", "|b1", "|O"])

@@ -112,3 +112,22 @@ def test_4_a_factor_of_noise_is_not_a_finding(traveler):
     own = traveler.write("mine.csv", "item,rating\n3,5\n4,1\n")
     assert "noise" in traveler.run(f"recommend few.hush --ratings {own} --n 3").out
     assert "noise" in traveler.run("show few.hush").out
+
+
+def test_the_largest_of_many_noisy_counts_is_noise(traveler):
+    """Of very many items some have large counts and surely known means by chance; nobody has rated any of them here."""
+    traveler.write("none.csv", "user,item,rating\n" + "".join(f"{user},0,good\n" for user in range(300)))
+    fit = (
+        "complete none.csv --items 1500 --rating-range 1 5 --rank 2 --epsilon 0.05 --delta 1e-6 --out none.hush --quiet"
+    )
+    assert "1,500 of 1,500 items have a count that is mostly noise" in traveler.run(f"{fit} --seed 1").out
+    shown = traveler.run("show none.hush").out
+    assert "1,500 of 1,500 items have a mean that is mostly noise" in shown
+
+
+def test_a_plan_has_the_delta_of_the_account_as_the_fit_has(traveler):
+    traveler.run("ledger create budget.db movies --epsilon 2 --delta 1e-6 --unit user")
+    sizes = "--users 900 --items 50 --rank 2 --rating-range 1 5"
+    planned = traveler.run(f"plan complete {sizes} --epsilon 1 --ledger budget.db --dataset movies")
+    assert "delta = 1e-06" in planned.out and "3 fits like this from what is left of movies" in planned.out
+    traveler.refused(f"plan complete {sizes} --epsilon 1", "--delta")

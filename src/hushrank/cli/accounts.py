@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.markup import escape
 
 from hushrank.cli.options import Decorator, options
 from hushrank.privacy.charging import SPENT
@@ -80,7 +78,7 @@ def tell_account(account: Any, *, as_json: bool, quiet: bool) -> None:
         return
     line = f"budget spent: {account.say_spent()}"
     if not as_json:
-        Console(highlight=False).print(escape(line), soft_wrap=True)
+        click.echo(line)
     elif not quiet:
         click.echo(f"hushrank: {line}", err=True)
 

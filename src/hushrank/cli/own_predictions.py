@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from hushrank.cli.own_answers import Answers, answer
-from hushrank.cli.own_records import read_new, read_own
+from hushrank.cli.own_records import read_new, read_own, unused_columns
 from hushrank.cli.tables import SHOWN_LINES, make_table, printable, say_more_records, write_table
 from hushrank.report.personal import Personal, Prediction, personal_page
 
@@ -32,6 +32,11 @@ def run(
     """Predict for `hushrank predict`: write, and print for people or as one JSON object."""
     people, features = read_own(model, records, target, user)
     asked = None if new is None else read_new(new, features, user, people)
+    unused = unused_columns(records, target, user, features) if people.is_single else []
+    if unused:
+        name = printable(unused[0])
+        said = f"all records are taken as one person's: column {name!r} is not used"
+        click.echo(f"hushrank: {said}. If it says whose each is: --user {name}", err=True)
     answers = answer(model, people, features, asked)
     if report is not None:
         report.write_text(to_page(answers), encoding="utf-8", errors="backslashreplace")

@@ -63,6 +63,12 @@ def read_own(model: Any, path: Path, target: str, user: str | None) -> tuple[His
     return read_histories(path, target, user, columns=features, owner=OWN), features
 
 
+def unused_columns(path: Path, target: str, user: str | None, features: Sequence[str]) -> list[str]:
+    """Columns of own records that are neither the target, the user nor a feature: one may say whose a record is."""
+    columns = read_record_file(path, target, user, None, OWN).columns or ()
+    return [str(name) for name in columns if name not in features]
+
+
 def read_new(path: Path, features: Sequence[str], user: str | None, people: Histories) -> NewRecords:
     """Records of the people whose own records were read; where these are one person, all are of this person.
 

@@ -15,7 +15,7 @@ def command(model: Any) -> Iterator[Any]:
     INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. You say how
     long a row can be at most, --row-norm, or between which --column-bounds its entries are, without looking at the
     data. A loose bound will do: where long rows are shortened is found privately. A CSV file of bounds has a line of
-    names, such as column,low,high, and a line for each column in its order. Rows that are not finite, or have
+    names, such as column,low,high, and a line for each column. Rows that are not finite, or have
     text in a chosen column of a CSV file, count as zero; hushrank inspect says how many. Without --center, components
     are those of the second moment around the origin. The table marks components that are noise, or weak.
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hushrank.base import PrivateRelease
+from hushrank.cli.accounts import choose_delta, open_account
 from hushrank.cli.choices import (
     CAP_OPTIONS,
     EPSILON_OPTION,
@@ -45,6 +46,8 @@ def plan_command(command: str) -> click.Command:
         count: int | None = None,
         **values: Any,
     ) -> None:
+        account = open_account(ledger_address, dataset, None)
+        values["delta"] = choose_delta(values["delta"], account)
         given = {name: values.pop(name) for name in sizes if name in values}
         terms = given | {"guesses": read_guesses(guesses, ratings, given.get("n_users"))}
 
@@ -59,7 +62,9 @@ def plan_command(command: str) -> click.Command:
 
         print_plans(make, epsilons, as_json, Cap(ledger_address, dataset, cap_epsilon, cap_delta), more)
 
-    of_parameters = parameter_options(release, without={*sizes, "epsilon"})  # a size may be a parameter as well
+    of_parameters = parameter_options(
+        release, without={*sizes, "epsilon"}, has_ledger=True
+    )  # a size may be a parameter
     own = options(EPSILON_OPTION, size_options(sizes), of_parameters, guess_options(release), CAP_OPTIONS, JSON_OPTION)
     return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(own(show))
 

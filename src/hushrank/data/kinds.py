@@ -75,7 +75,7 @@ def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
         said = f"entries of a matrix, one a line: {', '.join(names[:3])}"
         line = "pivot it to a sparse matrix, a row a person (scipy.sparse.coo_array, save_npz), then hushrank check pca"
         return TableKind("entries", names, line, [Finding("note", "triplets", said)])
-    said = f"rows of {len(names):,} columns, one a person"
+    said = f"rows of {len(names):,} columns. What is hidden is one row: a person with several is not hidden with all"
     return TableKind(
         "rows", names, _pca(path, _numeric(names, X)), [Finding("note", "rows", said), *_find_texts(names, X)]
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from hushrank.report.strengths import (
 )
 
 SHOWN_ITEMS, SHOWN_FACTORS, ENDS = 10, 20, 3
-_CLEAR_COUNT = 2.0  # deviations of its noise that a count must have
+_FALSE_ALARMS = 0.05  # probability that noise alone has a count that is not called noise, over all items
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,15 @@ def read_orders(model: Any) -> Iterator[Order]:
     """Orders of the items by released numbers; without those that say nothing."""
     n_items = len(model.items_)
     deviation = getattr(model, "count_deviation_", 0.0)
+    # The first of many counts is a large one even if all of them are noise.
+    is_unclear = model.item_counts_ < NormalDist().inv_cdf(1.0 - _FALSE_ALARMS / (n_items + 1)) * deviation
     if np.ptp(model.item_counts_) > 0:
-        is_noise = model.item_counts_ < _CLEAR_COUNT * deviation
-        yield _to_order("most popular", "weighted ratings", model.item_counts_, is_noise)
+        yield _to_order("most popular", "weighted ratings", model.item_counts_, is_unclear)
     if model.feedback == "explicit" and np.ptp(model.item_means_) > 0:
         is_noise = np.zeros(n_items, np.bool_)
         if hasattr(model, "mean_deviation_"):
-            is_noise = ~are_own(model.mean_deviation_, model._half_range)
+            # How sure a mean is depends on the count, which may be noise itself.
+            is_noise = is_unclear | ~are_own(model.mean_deviation_, model._half_range)
         yield _to_order("highest mean", "mean", model.item_means_, is_noise)
 
 

@@ -198,14 +198,16 @@ def test_a_saved_model_holds_no_user_and_no_rating(mode, neighbors, tmp_path):
     has_map = model.offsets or model.feedback == "implicit"
     assert sizes.pop("feature_map_") == ((1 + n_columns, 1 + n_users_columns + model.rank) if has_map else (0, 0))
     assert (sizes.pop("feature_values_"), sizes.pop("feature_typical_")) == ((N_ITEMS, n_columns), (n_columns,))
-    vectors = ("item_means_", "item_counts_")
+    vectors = ("item_means_", "item_counts_", "mean_deviation_")
+    assert sizes.pop("strength_") in ((0,), (3,))
     assert sizes == {"item_factors_": (N_ITEMS, 3), **dict.fromkeys(vectors, (N_ITEMS,))}
     texts = {"items_", "feature_columns_"}
-    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_", *texts}
+    assert set(header["attributes"]) == {"n_factors_", "ridge_", "n_features_in_", "count_deviation_", *texts}
     assert header["attributes"]["items_"] == list(items)
     assert "item_features" not in header["parameters"]  # attributes have them
 
 
+@pytest.mark.filterwarnings("ignore:item .* is similar to others by:UserWarning")  # noise, in some of them
 @pytest.mark.parametrize("mode", ALL_MODES)
 def test_a_loaded_model_predicts_the_same(ratings, mode, tmp_path):
     _, X = ratings

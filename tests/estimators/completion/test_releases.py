@@ -40,7 +40,12 @@ def imports(path):
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)
 def test_nothing_releases_around_it(path):
-    """No module of the package takes a mechanism's release, or a source of noise, into its own hands."""
+    """No module of the package takes a mechanism's release, or a source of noise, into its own hands.
+
+    But for evaluations: they are a release of their own, which is planned and charged as one step.
+    """
     found = list(imports(path))
-    assert not [name for name in found if name.rpartition(".")[2].startswith("release_") and ".mechanisms." in name]
+    assert path.name == "evaluation.py" or not [
+        name for name in found if name.rpartition(".")[2].startswith("release_") and ".mechanisms." in name
+    ]
     assert not [name for name in found if ".privacy.noise" in name and path.name != "releases.py"]

@@ -131,10 +131,10 @@ class PublicFacts:
         features, _ = public
         for column, separator in () if features is None else features.joined:
             text = f"words of item_features are joined by |; column {column!r} seems to use {separator!r}."
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(text, stacklevel=5)
         for column in () if features is None else features.left_out:
             text = f"column {column!r} of item_features is left out: nearly every item has a text of its own."
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(text, stacklevel=5)
 
     def _take_public(self, catalogue: Catalogue) -> Public:
         """What was read before the charge; read again if another thread fits this object."""

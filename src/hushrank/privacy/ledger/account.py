@@ -242,7 +242,8 @@ class Account:
     def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:
         fixed = getattr(self.budget, name)
         if asked is not None and asked != fixed:
-            requirement = f"{fixed.value!r}, for which data set {self._name!r} was created"
+            other = f"one for {asked.value!r} takes `hushrank ledger create ... --{name} {asked.value}`"
+            requirement = f"{fixed.value!r}, for which data set {self._name!r} was created ({other})"
             raise InvalidParameter("Account.charge", name, requirement, asked.value)
 
     def __repr__(self) -> str:
