@@ -13,6 +13,7 @@ from hushrank.checks.sketch_samples import SketchSample, UserSketchSample
 from hushrank.checks.suite import CHECKS, conformance_checks
 from hushrank.data.records.measurements import read_measurements
 from hushrank.engine import local
+from hushrank.engine.local import LocalEngine
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.estimators.completion.evaluation import PrivateEvaluation
 from hushrank.estimators.completion.options import AlternatingLeastSquares, FactoredGradient
@@ -210,12 +211,12 @@ EXPECTED_FAILURES = {
 NOT_SPARSE = "sparse records are refused, in other words than scikit-learn's"
 EXPECTED_OF_RECORDS = {
     **EXPECTED_FAILURES,
-    "check_estimators_empty_data_messages": "no users are as good a number of users as any other",
     **dict.fromkeys(("check_estimator_sparse_tag", "check_estimator_sparse_array"), NOT_SPARSE),
     "check_estimator_sparse_matrix": NOT_SPARSE,
 }
 EXPECTED_OF_MEASUREMENTS = {
     **EXPECTED_OF_RECORDS,
+    "check_estimators_empty_data_messages": "no numbers are refused, in other words than scikit-learn's",
     "check_n_features_in_after_fitting": "another number of columns is refused, in other words than scikit-learn's",
     "check_requires_y_none": "records without answers are refused, in other words than scikit-learn's",
     "check_supervised_y_2d": "answers are a vector: a column of them is refused",
@@ -376,8 +377,9 @@ class RefusesNaN(PrivatePCA):
 
 
 class DividesByTheNumberOfRows(PrivatePCA):
-    def _check_source(self, source, releases):
-        pass
+    def _prepare(self, budget, *data):
+        source = self._read(*data)
+        return source, self._plan(budget, source.sizes), LocalEngine(1)
 
     def _check_count(self, n_samples):
         pass

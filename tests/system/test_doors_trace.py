@@ -191,6 +191,9 @@ def test_odd_data_are_fitted_like_any_other(design, neighbors, privacy):
         "zeros": (0.0 * X, y), "one measurement": (np.tile(X[:1], (N, 1)), y), "infinite": (X + np.inf, y + np.inf),
         "largest": (X * 1e300, y * 1e300), "smallest": (X * 5e-324, y * 5e-324),
     }  # fmt: skip
+    if neighbors == "replace":  # whose number is public: they are refused before the charge
+        with pytest.raises(InvalidParameter, match="at least one person"):
+            made(design, neighbors=neighbors, privacy=privacy, epsilon=1.0).fit(*odd.pop("nobody"))
     for name, data in odd.items():
         model = made(design, neighbors=neighbors, privacy=privacy, epsilon=1.0).fit(*data)
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_), name
