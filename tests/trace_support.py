@@ -262,7 +262,9 @@ def assert_numbers_are_each_records_own(function, name, records, shape=SHAPE, se
         assert same_bits(part, np.array(expected)[order])
     narrow = block_of(name, records, shape, np.float32)
     wide = RecordBlock(narrow.X.astype(np.float64), narrow.y)
-    assert all(map(same_bits, function(narrow), function(wide)))
+    # Two kernels: which of two NaN goes on, and so its sign, is the compiler's choice; such a record counts as nothing.
+    plain = [[np.where(np.isnan(part), np.nan, part) for part in function(block)] for block in (narrow, wide)]
+    assert all(map(same_bits, *plain))
 
 
 def make_releases(blocks, *, mu=1.0, neighbors="replace"):
