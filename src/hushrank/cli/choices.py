@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from hushrank.base import PrivateRelease
+from hushrank.cli.accounts import check_ledger_options
 from hushrank.cli.options import Decorator, options
 from hushrank.privacy.choosing import MOST_EPSILON, Plans, count_fits, count_fits_in_cap
 from hushrank.privacy.planning import Plan
@@ -74,8 +75,7 @@ class Cap(NamedTuple):
 
     def check(self) -> None:
         """Refuse half of a pair."""
-        if (self.ledger_address is None) != (self.dataset is None):
-            raise click.UsageError("--ledger and --dataset go together.")
+        check_ledger_options(self.ledger_address, self.dataset, None)
         if self.cap_delta and self.cap_epsilon is None:
             raise click.UsageError("--cap-delta needs --cap-epsilon.")
 
