@@ -109,6 +109,7 @@ def test_cells_outside_limits_are_counted():
 
 def test_names_tell_ids_and_dates():
     odd = ["id", "ID", "user_id", "userId", "movieid", "patient-id", "Zip", "zip_code", "Postcode", "birth date"]
+    odd += ["Unnamed: 0", "customer_no", "Employee Number", "clientKey"]
     assert [name for name in odd if not is_no_quantity(name)] == []
     plain = ["age", "paid", "width", "grid", "acid", "income", "update", "x", "", "candidate", "latitude", "valid"]
     assert [name for name in plain if is_no_quantity(name)] == []

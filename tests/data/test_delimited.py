@@ -291,14 +291,25 @@ REFUSED = [
     (
         "a;b\n1;2\n",
         'a CSV file separated by commas (pandas.read_csv(path, sep=";", decimal=",").to_csv(new_path, index=False) '
-        "converts semicolons); got 'x.csv: one column, with semicolons'",
+        "converts semicolons; add thousands=\".\" only if 1.234 means 1234); got 'x.csv: one column, with semicolons'",
     ),
     (
         "a\tb\n1\t2\n",
         "a CSV file separated by commas (a name that ends in .tsv is for tabs); got 'x.csv: one column, with tabs'",
     ),
     ("a725,a725\n1,2\n", "a CSV file whose column names differ; got 'x.csv: two columns of one name'"),
-    (b"\xff\xfea\x00\n", "a readable CSV file; got 'x.csv: damaged, or of another kind'"),
+    *(
+        (
+            content,
+            f"a CSV file in UTF-8 (pandas.read_csv(path, encoding={read}).to_csv(new_path, index=False) may convert "
+            "it); got 'x.csv: names in another encoding'",
+        )
+        for content, read in (
+            (b"\xff\xfea\x00\n", '"utf-16"'),
+            (b"h\xf6he,a\n", '"cp1252"'),
+            (b"h\xf6he;a\n", '"cp1252", sep=";", decimal=","'),
+        )
+    ),
 ]
 
 
@@ -307,6 +318,23 @@ def test_unsuitable_headers_are_refused_without_values(folder, content, message)
     with pytest.raises(InvalidParameter) as refusal:
         text_of(folder, content)
     assert str(refusal.value).rstrip(".") == f"X of PCA must be {message}" and "725" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("point", [".", ","])
+def test_the_cure_for_semicolons_cures(folder, point):
+    with pytest.raises(InvalidParameter, match=r"decimal=\",\", skiprows=1\)"):
+        text_of(folder, "sep=;\na;b\n1;2\n")
+    table = pd.read_csv(io.StringIO(f"a;b\n1{point}5;x\n2;y\n"), sep=";", decimal=",")
+    text = text_of(folder, table.to_csv(index=False))
+    assert text.first_cells(["a"], 1)["a"].to_pylist() == [b"1.5"]
+
+
+def test_first_cells_are_those_of_some_records(folder, monkeypatch):
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", 8)
+    text = text_of(folder, "a,b\n1,x\n2\n3,z\n4,u\n")
+    assert text.first_cells(["b", "a"], 3)["b"].to_pylist() == [b"x", None, b"z"]
+    assert len(text.first_cells(["a"], 9)["a"]) == 4 and text.first_cells([], 9) == {}
+    assert text_of(folder, "a,b\n").first_cells(["a"], 9)["a"].to_pylist() == []
 
 
 def test_headers_of_bytes_that_are_no_file():
@@ -326,3 +354,13 @@ def test_a_file_that_disappears_is_refused(folder):
     (folder / "x.csv").unlink()
     with pytest.raises(InvalidParameter, match=r"got 'x.csv: No such file or directory'"):
         list(text.fields([0]))
+
+
+def test_first_texts_that_would_take_much_memory_are_fewer(tmp_path, monkeypatch):
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "".join(f"{'x' * 50_000},{i}\n" for i in range(400)))
+    text = DelimitedText(path, "Somebody")
+    assert [len(column) for column in text.first_cells(["b", "a"], 300).values()] == [300, 300]
+    monkeypatch.setattr(delimited, "MOST_SAMPLE_BYTES", 10**6)
+    cells = text.first_cells(["b", "a"], 300)
+    assert 20 < len(cells["a"]) == len(cells["b"]) < 200 and cells["b"][:2].to_pylist() == [b"0", b"1"]

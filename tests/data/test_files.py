@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushrank.data.files import parquet_files, refuse_damaged
+from hushrank.data.files import guess_file, parquet_files, refuse_damaged, say_path
 from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.exceptions import InvalidParameter
 
@@ -37,6 +37,18 @@ def test_what_is_known_about_an_unreadable_file_is_said(tmp_path):
         with pytest.raises(type(own)) as kept, refuse_damaged(tmp_path / "z", "CSV", "PCA"):
             raise own
         assert kept.value is own
+
+
+def test_a_file_of_a_similar_name_is_guessed(tmp_path):
+    for name in ("people.csv", "people.parquet", "rows.csv", ".peoplx.csv"):
+        (tmp_path / name).touch()
+    assert guess_file(tmp_path / "peoplx.csv") == "; did you mean 'people.csv'?"
+    assert guess_file(tmp_path / "People.pq") == "; did you mean 'people.parquet'?"
+    assert guess_file(tmp_path / "peple.parquet") == "; did you mean 'people.parquet'?"
+    others = ("none.csv", "rows.csv", "gone/people.csv")  # unlike, there, and in no folder
+    assert [guess_file(tmp_path / name) for name in others] == ["", "", ""]
+    assert say_path(tmp_path / "rows.csv") == str(tmp_path / "rows.csv")
+    assert say_path(tmp_path / f"{'x' * 140}.csv").endswith("x.csv")
 
 
 def write(path, **options):

@@ -20,7 +20,12 @@ def test_columns_are_chosen_in_order():
     ("names", "columns", "message"),
     [
         (["a", "b", "a"], None, "X of PCA must be a table whose column names differ; got \"two columns 'a'\"."),
-        (["a", "b"], ["c"], "X of PCA must be a table with the column 'c'; got '2 other columns'."),
+        (["a", "b"], ["c"], "X of PCA must be a table with the column 'c'; got \"no column 'c', but 'a', 'b'\"."),
+        (
+            [f"{j}{'a' * 40}" for j in range(3)],
+            ["c"],
+            "X of PCA must be a table with the column 'c'; got \"no column 'c', but 3 others\".",
+        ),
         (["a", "b"], ["a", "a"], "columns of PCA must be a list of different column names; got ['a', 'a']."),
         (["a", "b"], [], "columns of PCA must be a list of different column names; got []."),
         (["a", "b"], "ab", "columns of PCA must be a list of different column names; got 'ab'."),

@@ -18,6 +18,7 @@ TABLES = {
     "ratings": RATED,
     "entries": pd.DataFrame({"doc": np.repeat(np.arange(10), 9), "term": np.tile(np.arange(9), 10), "count": 1}),
     "records": PEOPLE.assign(user=np.arange(50) // 5, target=1.0),
+    "edges": pd.DataFrame({"src": [0, 1], "dst": [1, 2], "weight": [0.5, 2]}),
     "updates": pd.DataFrame({"row": [0], "col": [1], "delta": [1.0]}),
 }
 
@@ -34,9 +35,10 @@ def test_kinds_are_told_apart(tmp_path, kind, suffix):
         "ratings": "check complete",
         "records": "check personalize",
         "updates": "check stream",
+        "edges": "check stream",
     }
     assert found.kind == kind and commands.get(kind, "pivot") in found.command
-    assert f"'{path}'" in found.command or kind == "entries"
+    assert "my table" in found.command
 
 
 def test_other_names_of_ratings_are_named(tmp_path):
@@ -59,8 +61,116 @@ def test_columns_of_text_are_left_out(tmp_path, suffix):
     table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
     found = tell_kind(path)
     assert "--columns age,income,height " in found.command
-    assert [finding.name for finding in found.findings] == ["rows", "columns_without_numbers", "missing_numbers"]
-    assert "'age' (10 %)" in found.findings[2].text
+    assert [finding.name for finding in found.findings] == ["rows", "not_numbers", "not_numbers"]
+    told = {finding.numbers["cause"]: finding for finding in found.findings[1:]}
+    assert told["text"].numbers["columns"] == ["city"] and told["missing"].numbers["shares"] == [0.1]
+    assert "'age'" in told["missing"].text and "10 % of the first 50 records" in told["missing"].text
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_numbers_in_another_writing_are_rewritten_and_ids_left_out(tmp_path, suffix):
+    table, path = PEOPLE.round(2).assign(customer_id=[f"c{i // 2}" for i in range(50)]), tmp_path / f"a{suffix}"
+    table["income"] = [f"{i},5" for i in range(50)]
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
+    found = tell_kind(path)
+    assert found.kind == "rows" and found.command.startswith("rewrite 'income' as numbers")
+    assert "--columns" not in found.command and '.groupby("customer_id")' in found.command and "'c1" not in str(found)
+    plain = table.drop(columns="customer_id").assign(city="Rome")
+    plain.to_csv(path, index=False) if suffix == ".csv" else plain.to_parquet(path)
+    assert "or without:\nhushrank check pca" in tell_kind(path).command
+    assert "--columns age,height " in tell_kind(path).command
+    assert [finding.name for finding in found.findings] == ["rows", "not_numbers", "not_numbers", "repeated_people"]
+    table.set_index("customer_id").to_parquet(tmp_path / "b.parquet")
+    assert "repeated_people" in [finding.name for finding in tell_kind(tmp_path / "b.parquet").findings]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"customer": np.arange(60), "age": np.arange(60) % 30, "income": "1234,5"},
+        {"customer": [f"c{i}" for i in range(60)], "age": np.arange(60) % 30, "children": np.arange(60) % 4},
+        {"customer": np.arange(60), "age": "1,5", "children": np.arange(60) % 4},
+        {"name": [f"n{i}" for i in range(60)], "city": ["Rome", "Oslo"] * 30, "age": np.arange(60) % 30},
+        {"account": [f"n{i}" for i in range(60)], "country": ["it", "no"] * 30, "age": np.arange(60) % 30},
+    ],
+)
+def test_people_with_texts_are_no_entries_of_a_matrix(tmp_path, columns):
+    pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
+    assert tell_kind(tmp_path / "a.csv").kind == "rows"
+
+
+def test_texts_that_come_in_pairs_are_entries(tmp_path):
+    pairs = [(f"p{i:02}", f"q{j:02}", 1 + j % 3) for i in range(20) for j in range(20)]
+    pd.DataFrame(pairs, columns=["a", "b", "c"]).to_csv(tmp_path / "a.csv", index=False)
+    assert tell_kind(tmp_path / "a.csv").kind == "entries"
+
+
+MESSY = {
+    "an index": (",age,income\n0,1,2\n", "column_without_name", "--columns age,income "),
+    "texts": ("name,city\nann,Rome\nbob,Oslo\n", "not_numbers", "there is no column of numbers"),
+    "one column": ("age\n3\n4\n", "rows", "--components 1 "),
+    "a header": ("age,income\n", "no_records", "mend the file"),
+    "a title": ("Export of May\n\nage,income\n1,2\n", "unreadable_records", "mend the file"),
+    "bare commas": ("age,income\n1,2,5\n2,3,5\n", "unreadable_records", "mend the file"),
+    "a mark": ("\ufeffage,income\n1,2\n", "rows", "hushrank check pca"),
+}
+
+
+@pytest.mark.parametrize("case", MESSY)
+def test_messy_files_are_told_with_what_to_do(tmp_path, case):
+    content, name, command = MESSY[case]
+    (tmp_path / "a.csv").write_text(content)
+    found = tell_kind(tmp_path / "a.csv")
+    assert found.kind == "rows" and name in [finding.name for finding in found.findings] and command in found.command
+
+
+def test_columns_of_different_sizes_ask_for_limits(tmp_path):
+    PEOPLE.assign(income=30_000.0).to_csv(tmp_path / "a.csv", index=False)
+    np.save(tmp_path / "a.npy", PEOPLE * [1, 1, 1000])
+    (tmp_path / "b.csv").write_text("age,rate\n40,3\n0,0\n60,5\n")
+    limits = " --column-bounds BOUNDS.csv --center private --standardize after "
+    for name, line in (("a.csv", "column,low,high"), ("a.npy", "low,high")):
+        told = tell_kind(tmp_path / name).command
+        assert f"BOUNDS.csv, {line} and" in told and limits in told and "--row-norm" not in told
+    assert " --row-norm BOUND --center private " in tell_kind(tmp_path / "b.csv").command
+
+
+def test_people_with_several_rows_are_brought_together_or_have_answers(tmp_path):
+    path = tmp_path / "a.csv"
+    visits = PEOPLE.assign(student_id=[f"s{i // 2}" for i in range(50)], city="Rome")
+    visits.to_csv(path, index=False)
+    found = tell_kind(path)
+    assert found.kind == "rows" and "check pca" not in found.command and found.command.startswith("people have several")
+    visits.assign(exam_score=1.0).to_csv(path, index=False)
+    found = tell_kind(path)
+    terms = " --user student_id --target exam_score --features age,income,height --components 2 "
+    assert found.kind == "records" and terms in found.command and "groupby" in found.command
+    visits.assign(exam_score=1.0, student_id=range(50)).to_csv(path, index=False)
+    assert tell_kind(path).kind == "rows"
+    visits.assign(Target=1.0, student_id=range(50)).to_csv(path, index=False)  # nobody has two records
+    assert tell_kind(path).kind == "rows"
+
+
+def test_lines_of_people_are_like_ratings_and_others_are_answers(tmp_path):
+    pairs = {"patient_id": np.arange(60) % 20, "procedure": [f"p{i % 7}" for i in range(60)], "bill": np.arange(60.0)}
+    pd.DataFrame(pairs).to_csv(tmp_path / "a.csv", index=False)
+    told = tell_kind(tmp_path / "a.csv")
+    assert told.kind == "ratings" and " --user-col patient_id --item-col procedure --rating-col bill " in told.command
+    pd.DataFrame(pairs).rename(columns={"patient_id": "hospital"}).to_csv(tmp_path / "b.csv", index=False)
+    told = tell_kind(tmp_path / "b.csv")
+    assert told.kind == "entries" and "--row hospital --column procedure --target bill" in told.command
+
+
+def test_problems_of_every_kind_are_mended_first(tmp_path):
+    path = tmp_path / "a.csv"
+    RATED.assign(rating="3,5").to_csv(path, index=False)
+    found = tell_kind(path)
+    assert found.command == f"rewrite 'rating' as numbers, and look again:\nhushrank check {path}"
+    assert [one.level for one in found.findings] == ["note", "problem"]
+    for header in ("user,item,rating", "user,age,target", "src,dst", "row,column,delta", "customer_id,age"):
+        path.write_text(f"{header}\n")
+        found = tell_kind(path)
+        assert found.command.startswith("mend the file") and "no_records" in [one.name for one in found.findings]
 
 
 def test_arrays_are_rows(tmp_path):
@@ -80,6 +190,9 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     (tmp_path / "a.xlsx").write_text("no table")
     (tmp_path / "a.csv").write_text("1,2\n3,4\n")
     (tmp_path / "a.parquet").write_text("no table")
+    with pytest.raises(InvalidParameter, match=r"people\.csv; did you mean 'peoples\.csv'"):
+        PEOPLE.to_csv(tmp_path / "peoples.csv")
+        tell_kind(tmp_path / "people.csv")
     for name in ("a.xlsx", "a.csv", "a.parquet", "gone.csv", "gone.parquet"):
         with pytest.raises(InvalidParameter):
             tell_kind(tmp_path / name)

@@ -4,14 +4,20 @@ For the data holder's own check; nothing of it is part of a release.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.data.cell_forms import MOST_COLUMNS, find_forms, is_text
 from hushrank.data.findings import Finding, name_some, share
+from hushrank.data.person_columns import is_person_id
 from hushrank.data.source import Block
+
+FirstCells = Callable[[Sequence[int]], Mapping[str, pa.Array]]
+"""First cells of the columns at some positions, by name."""
 
 CULPRIT = 0.5  # share of the lost rows that one column alone explains, from which on it is named
 NEARLY_ALL = 0.95  # share of the squared lengths of rows in one column
@@ -23,6 +29,7 @@ _NO_QUANTITY = re.compile(
     r"address|date|datetime|timestamp)|(?:user|item|movie|patient|customer|person|product|client|member|order)id)\Z",
     re.IGNORECASE,
 )
+_NO_NAME = re.compile(r"unnamed: ?\d+(_level_\d+)?\Z", re.IGNORECASE)  # what pandas calls an index it wrote before
 _CAMEL_ID = re.compile(r".*[a-z]I[dD]\Z")
 
 
@@ -113,8 +120,10 @@ CHOOSE = {"row": "--columns, or X[[...]] in Python", "record": "--features, or X
 """How columns are left out, for what they are columns of."""
 
 
-def find_lost(counts: ColumnCounts, names: Sequence[Hashable], unit: str = "row") -> Iterator[Finding]:
-    """Rows that would count as nothing, and whose fault it is."""
+def find_lost(
+    counts: ColumnCounts, names: Sequence[Hashable], unit: str = "row", first_cells: FirstCells | None = None
+) -> Iterator[Finding]:
+    """Rows that would count as nothing, whose fault it is and, where their first cells are at hand as texts, why."""
     n_rows, n_lost = counts.n_rows, counts.n_lost
     if not n_lost:
         return
@@ -125,24 +134,32 @@ def find_lost(counts: ColumnCounts, names: Sequence[Hashable], unit: str = "row"
     if counts.n_blank:
         text = f"{counts.n_blank:,} of them have no number at all: empty, or with too many or too few fields"
         yield Finding("warning", f"blank_{unit}s", text, {f"blank_{unit}s": counts.n_blank})
-    yield from _find_culprits(counts, names, unit, level)
+    own = np.flatnonzero(counts.not_numbers > counts.n_blank)
+    odd = [int(j) for j in (own if len(own) else np.arange(len(names)))[:MOST_COLUMNS]]
+    texts = {} if first_cells is None else first_cells(odd)
+    causes = find_forms({name: cells for name, cells in texts.items() if is_text(cells)}, CHOOSE[unit], "problem")
+    yield from _find_culprits(counts, names, unit, level, bool(causes))
+    yield from causes
 
 
-def _find_culprits(counts: ColumnCounts, names: Sequence[Hashable], unit: str, level: str) -> Iterator[Finding]:
-    """Columns without numbers, or the one column that explains most of what is lost."""
+def _find_culprits(
+    counts: ColumnCounts, names: Sequence[Hashable], unit: str, level: str, has_causes: bool
+) -> Iterator[Finding]:
+    """Columns without numbers, or the one column that explains most of what is lost; causes come with their cures."""
     worst = int(np.argmax(counts.not_numbers - counts.n_blank))
     own = counts.not_numbers - counts.n_blank
     whole = counts.n_rows - counts.n_blank
     empty = [int(j) for j in np.flatnonzero(own == whole)] if whole else []
     if len(empty) > 1:
-        text = f"{len(empty):,} columns have no number at all: {name_some([names[j] for j in empty])}; leave them out: "
-        yield Finding(level, "columns_without_numbers", text + CHOOSE[unit], {"columns": [names[j] for j in empty]})
+        text = f"{len(empty):,} columns have no number at all: {name_some([names[j] for j in empty])}"
+        text += "" if has_causes else f"; leave them out: {CHOOSE[unit]}"
+        yield Finding(level, "columns_without_numbers", text, {"columns": [names[j] for j in empty]})
     elif len(names) > 1 and own[worst] > CULPRIT * (counts.n_lost - counts.n_blank):
         n_bad = int(own[worst])
         text = f"column {names[worst]!r} has no number in {share(n_bad, whole)} of its {unit}s"
         if unit == "record" and worst == len(names) - 1:
             text = f"answers are no numbers in {share(n_bad, whole)} of the records: is it the right column (--target)?"
-        elif n_bad > LOST * whole:
+        elif n_bad > LOST * whole and not has_causes:
             text += f": leave it out ({CHOOSE[unit]})"
         numbers = {"column": names[worst], f"{unit}s": n_bad, f"{unit}s_lost_by_it_alone": int(counts.alone[worst])}
         yield Finding(level, "culprit_column", text, numbers)
@@ -182,4 +199,4 @@ def is_no_quantity(name: str) -> bool:
     >>> [is_no_quantity(name) for name in ("user_id", "userId", "Zip", "birth date", "age", "paid", "width")]
     [True, True, True, True, False, False, False]
     """
-    return bool(_NO_QUANTITY.match(name.strip()) or _CAMEL_ID.match(name.strip()))
+    return is_person_id(name) or any(bool(one.match(name.strip())) for one in (_NO_QUANTITY, _CAMEL_ID, _NO_NAME))

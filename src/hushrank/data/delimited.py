@@ -38,6 +38,7 @@ from hushrank.exceptions import InvalidParameter
 # Bytes that are read at a time, and that a record may have: one record cannot fill the memory.
 CHUNK_BYTES = 2**22
 LONGEST_RECORD = 2**24
+MOST_SAMPLE_BYTES = 2**26  # of the first texts of a file, for a check
 
 MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
 
@@ -151,6 +152,23 @@ class DelimitedText:
                     n_rest = 0
                 buffer[:n_rest] = data[:n_rest].tobytes()
 
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """The texts of the first records by column, for a check; null where a record is unreadable.
+
+        There are fewer than `most` records where their texts would take much memory.
+        """
+        parts: list[list[pa.Array]] = [[] for _ in names]
+        places, n_left, n_bytes = {name: j for j, name in enumerate(self.names)}, most, 0
+        for fields in self.fields([places[name] for name in names]) if names else ():
+            for j, part in enumerate(parts):
+                part.append(fields.column(j)[:n_left])
+                n_bytes += part[-1].nbytes
+            n_left -= min(len(fields), n_left)
+            if not n_left or n_bytes > MOST_SAMPLE_BYTES:
+                break
+        empty = pa.array([], pa.large_binary())
+        return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
+
     def read(self, names: Sequence[str], keep: Keep | None = None) -> dict[str, pa.Array]:
         """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
 
@@ -209,10 +227,23 @@ def parse_header(start: bytes, source: str, owner: str, delimiter: int = COMMA) 
     data = np.frombuffer(line, np.uint8)
     n_records, _, _ = find_records(data, True, 0, np.arange(n_delimiters + 1), LONGEST_RECORD, spans, delimiter)
     header = Fields(data, spans[:, :, :n_records])
-    names = [header.column(j)[0].as_py().decode() for j in range(n_delimiters + 1)] if n_records else []
+    cells = [header.column(j)[0].as_py() for j in range(n_delimiters + 1)] if n_records else []
+    _check_encoding(cells, line, source, owner)
+    names = [cell.decode() for cell in cells]
     _check_header(names, line, source, owner)
     _check_delimiter(names, line, source, owner, delimiter)
     return names, len(start) if stop < 0 else mark + stop + 1
+
+
+def _check_encoding(cells: list[bytes], line: bytes, source: str, owner: str) -> None:
+    """Refuse names that are not UTF-8, as spreadsheets write them on Windows."""
+    try:
+        b"".join(cells).decode()
+    except UnicodeDecodeError as error:
+        encoding = "utf-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "cp1252"
+        read = f'path, encoding="{encoding}"' + (', sep=";", decimal=","' if b";" in line else "")
+        requirement = f"a CSV file in UTF-8 (pandas.read_csv({read}).to_csv(new_path, index=False) may convert it)"
+        raise InvalidParameter(owner, "X", requirement, f"{source}: names in another encoding") from error
 
 
 def _check_header(names: list[str], line: bytes, source: str, owner: str) -> None:
@@ -240,9 +271,11 @@ def _check_delimiter(names: list[str], line: bytes, source: str, owner: str, del
         requirement = "a CSV file separated by commas (a name that ends in .tsv is for tabs)"
         raise InvalidParameter(owner, "X", requirement, f"{source}: one column, with tabs")
     if b";" in line:
+        skip = ", skiprows=1" if line.lower().startswith(b"sep=") else ""  # a line that spreadsheets write and read
         requirement = (
             f"a {'TSV' if delimiter == TAB else 'CSV'} file separated by {'tabs' if delimiter == TAB else 'commas'} "
-            '(pandas.read_csv(path, sep=";", decimal=",").to_csv(new_path, index=False) converts semicolons)'
+            f'(pandas.read_csv(path, sep=";", decimal=","{skip}).to_csv(new_path, index=False) converts semicolons; '
+            'add thousands="." only if 1.234 means 1234)'
         )
         raise InvalidParameter(owner, "X", requirement, f"{source}: one column, with semicolons")
 

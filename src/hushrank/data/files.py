@@ -6,11 +6,43 @@ from os import strerror
 from pathlib import Path
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import nearest_name
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 # Without a buffer size a whole column chunk of a row group is read at once; 64 kB was as fast as 1 MB and smaller.
 PARQUET_BUFFER_BYTES = 2**16
+
+
+_MOST_SIGNS = 150  # of a path in a message: longer ones are cut
+
+
+def say_path(path: Path) -> str:
+    """A path in a message, see `guess_file`."""
+    guess = guess_file(path)
+    whole = f"{path}{guess}"
+    return whole if len(whole) <= _MOST_SIGNS or not guess else f"{path.name}{guess}"
+
+
+def guess_file(path: Path) -> str:
+    """What lies in the folder of a path that does not exist and may be meant: "; did you mean 'x.csv'?", or nothing.
+
+    Endings do not count, for every other file may share them, but of several files one with the same ending is named.
+    """
+    if path.exists():
+        return ""
+    try:
+        names = sorted(one.name for one in path.parent.iterdir() if not one.name.startswith("."))
+    except OSError:
+        return ""
+    names.sort(key=lambda name: Path(name).suffix == path.suffix)  # of one stem the last counts
+    by_stem = {_stem(name): name for name in names}
+    nearest = nearest_name(_stem(path.name), by_stem)
+    return "" if nearest is None else f"; did you mean {by_stem[nearest]!r}?"
+
+
+def _stem(name: str) -> str:
+    return name.split(".")[0]
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class Check:
     def _lines(self) -> Iterator[str]:
         yield f"check of {self.subject}. {NOT_PRIVATE}"
         nouns = {name: self.nouns.get(name, name.removeprefix("n_")) for name in self.counts}
-        yield "  " + ", ".join(f"{count:,} {nouns[name]}" for name, count in self.counts.items())
+        yield "  " + ", ".join(_count(count, nouns[name]) for name, count in self.counts.items())
         for finding in self.findings:
             yield f"{finding.level}: {finding.text}"
         if not self.findings:
@@ -115,6 +115,10 @@ class Check:
             yield "a fit will take (good to a factor of two)"
             yield from (f"  {name}: {value:.3g}" for name, value in self.resources.items())
         yield f"Nothing was charged. {BOUNDS}"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
 
 
 def share(part: float, whole: float) -> str:

@@ -12,10 +12,11 @@ import pyarrow as pa
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
+from hushrank.data.findings import name_some
 from hushrank.data.numbers import check_matrix
 from hushrank.data.source import Block
-from hushrank.data.suggestions import did_you_mean
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import did_you_mean
 
 FloatType = np.dtype[Any] | type[np.float64]
 
@@ -23,6 +24,7 @@ NUMERIC = "a table of real numbers and booleans"
 COLLECTED = "data that can be read: collect() the lazy frame, or pass the path of its Parquet file"
 # Arrow gives a column without any value the type null; whether it has one may depend on a single person.
 _ACCEPTED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+_MOST_LISTED = 110  # signs of a list of names: longer messages are cut
 _SINGLE = (pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.float16(), pa.float32())
 
 
@@ -56,12 +58,25 @@ def choose_columns(names: Sequence[Hashable], columns: Sequence[Hashable] | None
             raise InvalidParameter(owner, "columns", "a list of different column names", columns)
     missing = [name for name in chosen if name not in positions]
     if missing:
-        guess = did_you_mean(missing[0], names)
-        got = f"no column {missing[0]!r}{guess}" if guess else f"{len(names)} other columns"
-        raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", got)
+        raise InvalidParameter(owner, "X", f"a table with the column {missing[0]!r}", say_missing(missing[0], names))
     if not chosen:
         check_matrix(np.dtype(np.float64), (0, 0), owner)
     return [positions[name] for name in chosen]
+
+
+def say_missing(name: Hashable, names: Sequence[Hashable]) -> str:
+    """That a table has no such column, and which one may be meant, or a few that there are.
+
+    Examples
+    --------
+    >>> say_missing("ages", ["age", "height"]), say_missing("weight", ["a", "b"])
+    ("no column 'ages'; did you mean 'age'?", "no column 'weight', but 'a', 'b'")
+    """
+    guess = did_you_mean(name, names)
+    listed = f", but {name_some(names)}"
+    if not guess and (not names or len(listed) > _MOST_LISTED):
+        listed = f", but {len(names)} other{'s' * (len(names) != 1)}"
+    return f"no column {name!r}{guess or listed}"
 
 
 def table_cells(data: Any, owner: str, columns: Sequence[Hashable] | None) -> NDArray[Any]:

@@ -1,34 +1,55 @@
-"""What kind of table a file is, by its names and first values: rows, ratings, records, updates. NOT PRIVATE."""
+"""What kind of table a file is, by its names and first values: rows, ratings, records, edges, updates. NOT PRIVATE."""
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from hushrank.data.cell_forms import MANY, count_forms, find_forms, is_text, numbers_of, sample_records
+from hushrank.data.column_counts import is_no_quantity
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged, say_path
 from hushrank.data.findings import Finding, name_some, share
-from hushrank.data.frames import to_block
+from hushrank.data.frames import choose_columns
+from hushrank.data.matrix_tables import Cells, find_edges, find_entry, is_numbered
+from hushrank.data.next_steps import (
+    complete_steps,
+    edge_steps,
+    entry_steps,
+    group_steps,
+    join_steps,
+    look_again,
+    pca_steps,
+    personalize_steps,
+    stream_steps,
+)
+from hushrank.data.person_columns import count_people, find_repeats, is_person_id, may_be_person
 from hushrank.data.rows.file_rows import read_file
-from hushrank.data.rows.triplets import looks_like_triplets
+from hushrank.data.rows.parquet_rows import first_cells
+from hushrank.data.rows.triplets import MOST_COLUMNS, are_counts, looks_like_triplets
+from hushrank.data.source import Block
 from hushrank.data.text_files import text_suffix
+from hushrank.exceptions import InvalidParameter
 
-SAMPLE = 20_000  # records that are looked at
-_USER = re.compile(r"(user|customer|reader|viewer|person|member|client|account)[ _.-]?(id|no)?\Z|uid\Z", re.IGNORECASE)
+_USER = re.compile(r"(user|customer|reader|viewer|person|member|client|account)\Z|uid\Z", re.IGNORECASE)
 _ITEM = re.compile(
     r"(item|movie|film|product|book|song|track|artist|article|isbn|anime|game)[ _.-]?(id|no)?\Z|iid\Z", re.IGNORECASE
 )
 _RATING = re.compile(r"(rating|stars|score|rate|grade)s?\Z", re.IGNORECASE)
-_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
 
-_BUDGET = "--epsilon 1 --delta 1e-6"
+_ANSWER = re.compile(
+    r"(?:.*[ _.-])?(?:target|score|outcome|label|answer|response|grade|result|mark)s?\Z|y\Z", re.IGNORECASE
+)
+_SEVERAL = 1.5  # records of a user, from which on users are told apart by their answers
+_SCALES = 20.0  # between typical magnitudes of columns, from which on each needs limits of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +58,11 @@ class TableKind:
 
     Attributes
     ----------
-    kind : "rows", "ratings", "entries", "records" or "updates"
+    kind : "rows", "ratings", "entries", "edges", "records" or "updates"
     names : list of str
         Columns; empty for an array.
     command : str
-        The command that suits, with what must be given.
+        What to do next, a step a line: words that end in a colon, or a command, with what must be given in capitals.
     findings : list of Finding
     """
 
@@ -54,95 +75,223 @@ class TableKind:
 def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
     """Look at the header and the first values of a CSV, Parquet, npy or npz file, or of a folder of Parquet files."""
     path = Path(fspath(path))
+    if not path.exists():
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     if path.suffix.lower() in (".npy", ".npz"):
-        rows = read_file(path, owner)
-        said = f"an array of {rows.n_samples:,} rows and {rows.n_features:,} columns of numbers"
-        return TableKind("rows", [], _pca(path), [Finding("note", "rows", said)])
-    names, X = _read_csv(path, owner) if text_suffix(path) else _read_parquet(path, owner)
+        return _array(path, owner)
+    cells = _read_csv(path, owner) if text_suffix(path) else _read_parquet(path, owner)
+    found = _listed(path, cells) or _of_users(path, cells) or _entries(path, cells) or _rows(path, cells)
+    unreadable = list(_find_unreadable(cells))
+    found = replace(found, findings=[*found.findings[:1], *unreadable, *found.findings[1:]])
+    return _mend_first(path, found)
+
+
+def _array(path: Path, owner: str) -> TableKind:
+    rows = read_file(path, owner)
+    said = f"an array of {rows.n_samples:,} rows and {rows.n_features:,} columns of numbers"
+    first = next(iter(rows.blocks(sample_records(rows.n_features))), np.empty((0, rows.n_features)))
+    has_scales = path.suffix.lower() == ".npy" and _has_scales(np.abs(column) for column in first.T)
+    line = pca_steps(path, (), rows.n_features, has_scales=has_scales, line="low,high")
+    return TableKind("rows", [], line, [Finding("note", "rows", said)])
+
+
+def _mend_first(path: Path, found: TableKind) -> TableKind:
+    """The next step is to mend a problem, where there is one."""
+    problems = [finding for finding in found.findings if finding.level == "problem"]
+    if not problems:
+        return found
+    forms = [name for one in problems if one.name == "not_numbers" for name in one.numbers["columns"]]
+    is_written = len(problems) == sum(one.numbers.get("is_number", False) for one in problems)
+    words = f"rewrite {name_some(list(dict.fromkeys(forms)))} as numbers" if is_written else "mend the file"
+    return replace(found, command=look_again(path, words))
+
+
+def _listed(path: Path, cells: Cells) -> TableKind | None:
+    """Updates of a matrix, or edges of a graph."""
+    names = list(cells)
     lower = [name.lower() for name in names]
     if {"row", "delta"} <= set(lower) and {"column", "col"} & set(lower):
         said = "updates of a matrix: row, column and delta"
-        stream = f"hushrank check stream {quote(str(path))} --shape ROWS COLUMNS --rank 5 {_BUDGET}"
-        return TableKind("updates", names, stream, [Finding("note", "updates", said)])
-    users, items, ratings = (_first(pattern, names) for pattern in (_USER, _ITEM, _RATING))
-    if users and items:
-        return _ratings(path, names, (users, items, ratings))
-    if users and "target" in lower:
-        said = f"records of users, {users!r}, with answers, 'target'"
-        line = f"hushrank check personalize {quote(str(path))} --user {quote(users)} --components 2 {_BUDGET}"
-        return TableKind("records", names, line, [Finding("note", "records", said), *_find_texts(names, X, {users})])
-    if looks_like_triplets(X, names):
-        said = f"entries of a matrix, one a line: {', '.join(names[:3])}"
-        line = "pivot it to a sparse matrix, a row a person (scipy.sparse.coo_array, save_npz), then hushrank check pca"
-        return TableKind("entries", names, line, [Finding("note", "triplets", said)])
-    said = f"rows of {len(names):,} columns. What is hidden is one row: a person with several is not hidden with all"
-    return TableKind(
-        "rows", names, _pca(path, _numeric(names, X)), [Finding("note", "rows", said), *_find_texts(names, X)]
+        return TableKind("updates", names, stream_steps(path), [Finding("note", "updates", said)])
+    edges = find_edges(cells)
+    if edges is None:
+        return None
+    said = (
+        f"edges of a graph, one a line: {', '.join(edges.ends)}. They are entries of a matrix, and no rows of numbers"
     )
+    line = edge_steps(path, edges.ends, edges.weight, is_numbered=edges.is_numbered, is_bounded=edges.is_bounded)
+    forms = find_forms({name: cells[name] for name in [edges.weight] if name}, "leave the column out", "problem")
+    return TableKind("edges", names, line, [Finding("note", "edges", said), *forms])
 
 
-def _pca(path: Path, chosen: Sequence[str] = ()) -> str:
-    columns = f" --columns {quote(','.join(chosen))}" if chosen else ""
-    return f"hushrank check pca {quote(str(path))}{columns} --components 2 --row-norm BOUND {_BUDGET}"
+def _of_users(path: Path, cells: Cells) -> TableKind | None:
+    """Ratings, or records with answers, where a column has the name of one of users."""
+    names = list(cells)
+    user, item, rating = (_first(accepts, names) for accepts in (_is_user, _ITEM.match, _RATING.match))
+    target = _first(lambda name: name.lower() == "target", names)
+    if user and item:
+        return _ratings(path, cells, {"user": user, "item": item, "rating": rating})
+    if not user or not target or not _repeats(cells[user]):
+        return None
+    forms = find_forms({name: column for name, column in cells.items() if name != user}, "--features")
+    return _records(path, cells, user, target, forms)
 
 
-def _ratings(path: Path, names: list[str], roles: tuple[str, str, str]) -> TableKind:
-    """Ratings, with the options that name their columns where they are called otherwise."""
-    said = f"ratings of users: {', '.join(name for name in roles if name)}"
-    wanted = zip(("user", "item", "rating"), roles, strict=True)
-    named = "".join(f" --{role}-col {quote(given)}" for role, given in wanted if given and given != role)
-    terms = "--rating-range LOW HIGH" if roles[2] else "--feedback implicit"
-    line = f"hushrank check complete {quote(str(path))}{named} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
-    return TableKind("ratings", names, line, [Finding("note", "ratings", said)])
+def _entries(path: Path, cells: Cells) -> TableKind | None:
+    """Entries of a matrix, one a line; where a line is one of a person's several, they are like ratings."""
+    names, entry = list(cells), find_entry(cells)
+    if entry is not None and entry.user:
+        item = next(name for name in entry.names[:2] if name != entry.user)
+        return _ratings(path, cells, {"user": entry.user, "item": item, "rating": entry.names[2]})
+    if entry is None and not looks_like_triplets(_ids_and_numbers(cells), names):
+        return None
+    chosen = names[:3] if entry is None else entry.names
+    said = f"entries of a matrix, one a line: {', '.join(chosen)}"
+    are_numbered = all(is_numbered(cells[name]) for name in chosen[:2])
+    line = entry_steps(path, chosen, is_numbered=are_numbered, is_count=are_counts(chosen))
+    return TableKind("entries", names, line, [Finding("note", "triplets", said)])
 
 
-def _first(pattern: re.Pattern[str], names: Sequence[str]) -> str:
-    return next((name for name in names if pattern.match(name.strip())), "")
+def _rows(path: Path, cells: Cells) -> TableKind:
+    """Rows, with what to do about columns that are no numbers, and about people who have several rows."""
+    names = list(cells)
+    columns = "1 column" if len(names) == 1 else f"{len(names):,} columns"
+    said = f"rows of {columns}. What is hidden is one row: a person with several is not hidden with all"
+    forms = find_forms(cells, "--columns")
+    repeats = find_repeats({name: column for name, column in cells.items() if may_be_person(name)})
+    chosen = _quantities(cells, forms)
+    answer = _first(_ANSWER.match, chosen)
+    if repeats and answer and len(chosen) > 1 and repeats[0].numbers["rows_each"] >= _SEVERAL:
+        user = repeats[0].numbers["column"]
+        forms = find_forms({name: column for name, column in cells.items() if name != user}, "--features")
+        found = _records(path, cells, user, answer, forms)
+        return replace(found, command=join_steps(found.command, group_steps(path, user, "or, for a fit of rows,")))
+    has_scales = _has_scales(np.abs(numbers_of(cells[name])) for name in chosen)
+    line = pca_steps(path, [] if chosen == names else chosen, len(chosen), has_scales=has_scales)
+    line = group_steps(path, repeats[0].numbers["column"]) if repeats else line
+    if not chosen:
+        line = look_again(path, "there is no column of numbers to learn from; make some")
+    elif chosen != names and any("," in name for name in chosen):
+        line = look_again(path, "take commas out of the names of columns, which --columns separates by them")
+    line = _rewrite_first(path, forms, line if chosen else "")
+    return TableKind("rows", names, line, [Finding("note", "rows", said), *forms, *_find_nameless(names), *repeats])
 
 
-def _numeric(names: Sequence[str], X: Any) -> list[str]:
-    """Columns of numbers, where there are others as well."""
-    are = np.isfinite(X).mean(axis=0) > 0.5 if len(X) else np.ones(len(names), np.bool_)
-    return [] if are.all() else [name for name, is_number in zip(names, are, strict=True) if is_number]
+def _quantities(cells: Cells, forms: Sequence[Finding]) -> list[str]:
+    """Columns that may be learned from as they are."""
+    rewritten = _written_otherwise(forms)
+    return [name for name, column in cells.items() if name not in rewritten and _is_quantity(name, column)]
 
 
-def _find_texts(names: Sequence[str], X: Any, known: Container[str] = ()) -> list[Finding]:
-    """Columns that are not numbers."""
-    odd = [j for j, name in enumerate(names) if name not in known and not np.isfinite(X[:, j]).all()]
-    if not odd:
-        return []
-    never = [names[j] for j in odd if not np.isfinite(X[:, j]).any()]
-    some = [f"{names[j]!r} ({share((~np.isfinite(X[:, j])).sum(), len(X))})" for j in odd if names[j] not in never]
-    findings = []
-    if never:
-        text = f"columns without any number: {name_some(never)}; leave them out with --columns or --features"
-        findings.append(Finding("warning", "columns_without_numbers", text, {"columns": never}))
-    if some:
-        text = f"columns where numbers are missing, in this share of records: {', '.join(some[:5])}"
-        findings.append(Finding("warning", "missing_numbers", text, {"columns": [names[j] for j in odd]}))
-    return findings
+def _written_otherwise(forms: Sequence[Finding]) -> list[str]:
+    """Columns of numbers in another writing."""
+    return list(dict.fromkeys(name for one in forms if one.numbers["is_number"] for name in one.numbers["columns"]))
 
 
-def _read_csv(path: Path, owner: str) -> tuple[list[str], Any]:
-    if not path.is_file():
-        with refuse_damaged(path, "CSV", owner):
-            raise FileNotFoundError(2, "")
+def _rewrite_first(path: Path, forms: Sequence[Finding], line: str) -> str:
+    """What to do about columns of numbers in another writing, and the line that goes without them, if there is one."""
+    rewritten = _written_otherwise(forms)
+    if not rewritten:
+        return line or look_again(path, "there is no column of numbers to learn from; make some")
+    without = join_steps("or without:", line) if line else ""
+    return join_steps(look_again(path, f"rewrite {name_some(rewritten)} as numbers"), without)
+
+
+def _records(path: Path, cells: Cells, user: str, target: str, forms: Sequence[Finding]) -> TableKind:
+    """Records of users who have several, with answers."""
+    said = f"records of users, {user!r}, with answers, {target!r}"
+    names = list(cells)
+    features = [name for name in _quantities(cells, forms) if name not in (user, target)]
+    is_all = len(features) == len(names) - 2
+    line = personalize_steps(path, user, target, [] if is_all else features, len(features)) if features else ""
+    findings = [Finding("note", "records", said), *forms, *_find_nameless(names)]
+    return TableKind("records", names, _rewrite_first(path, forms, line), findings)
+
+
+def _ratings(path: Path, cells: Cells, roles: Mapping[str, str]) -> TableKind:
+    said = f"ratings of users: {', '.join(name for name in roles.values() if name)}"
+    numbers = {name: cells[name] for name in [roles["rating"]] if name}
+    forms = find_forms(numbers, "--rating-col names another", "problem")
+    return TableKind("ratings", list(cells), complete_steps(path, roles), [Finding("note", "ratings", said), *forms])
+
+
+def _has_scales(columns: Iterable[NDArray[Any]]) -> bool:
+    """Whether typical magnitudes of columns differ so much that the largest would hide the others."""
+    with np.errstate(all="ignore"):
+        known = [column[np.isfinite(column) & (column > 0)] for column in columns]
+        typical = [float(np.median(column)) for column in known if len(column)]
+    return bool(typical) and max(typical) > _SCALES * min(typical)
+
+
+def _repeats(column: pa.Array) -> bool:
+    """Whether somebody has several records; a header alone does not tell."""
+    return not len(column) or bool(pc.count_distinct(column).as_py() < len(column) - column.null_count)
+
+
+def _first(accepts: Callable[[str], object], names: Sequence[str]) -> str:
+    return next((name for name in names if accepts(name.strip())), "")
+
+
+def _is_user(name: str) -> bool:
+    return bool(_USER.match(name)) or is_person_id(name)
+
+
+def _is_quantity(name: str, column: pa.Array) -> bool:
+    """Whether a column may be learned from: it has a name, which is none of an id, and mostly numbers."""
+    if not name or is_no_quantity(name) or (may_be_person(name) and count_people(name, column) is not None):
+        return False
+    return not len(column) or bool(np.isfinite(numbers_of(column)).mean() > 0.5)
+
+
+def _ids_and_numbers(cells: Cells) -> Block:
+    """The first columns as numbers; texts that are no numbers in any writing become codes, as ids of items may be."""
+    columns = []
+    for column in list(cells.values())[: MOST_COLUMNS + 1]:
+        numbers = numbers_of(column)
+        if is_text(column) and not np.isfinite(numbers).any() and count_forms(column).causes == ["text"]:
+            codes = column.dictionary_encode().indices
+            numbers = codes.to_numpy(zero_copy_only=False).astype(np.float64)
+        columns.append(numbers)
+    return np.column_stack(columns)
+
+
+def _find_nameless(names: Sequence[str]) -> Iterator[Finding]:
+    if "" in names:
+        text = "a column has no name, such as an index that pandas wrote; leave it out (--columns, to_csv(index=False))"
+        yield Finding("warning", "column_without_name", text, {"position": names.index("")})
+
+
+def _find_unreadable(cells: Cells) -> Iterator[Finding]:
+    """No records, or records of a CSV file that have more or fewer fields than its header."""
+    first = next(iter(cells.values()))
+    if not len(first):
+        yield Finding("problem", "no_records", "there is no record, only a header", {"records": 0})
+    if not pa.types.is_large_binary(first.type) or not first.null_count:
+        return
+    n_lost = int(first.null_count)
+    text = (
+        f"{n_lost:,} of the first {len(first):,} records ({share(n_lost, len(first))}) have more or fewer fields than "
+        "the header and count as nothing: is there a title above the header, are there empty lines, or cells with a "
+        "comma and without quotes, such as 3,5?"
+    )
+    level = "problem" if n_lost > MANY * len(first) else "warning"
+    yield Finding(level, "unreadable_records", text, {"records": len(first), "unreadable": n_lost})
+
+
+def _read_csv(path: Path, owner: str) -> Cells:
     text = DelimitedText(path, owner)
-    for fields in text.fields(range(len(text.names))):
-        n_seen = min(len(fields), SAMPLE)
-        return text.names, np.column_stack([fields.numbers(j)[:n_seen] for j in range(len(text.names))])
-    return text.names, np.empty((0, len(text.names)))
+    return text.first_cells(text.names, sample_records(len(text.names)))
 
 
-def _read_parquet(path: Path, owner: str) -> tuple[list[str], Any]:
-    """Names and first numbers; a column of another type has none."""
+def _read_parquet(path: Path, owner: str) -> Cells:
+    """First cells of a file, or of the first of a folder; a stored index of pandas tells whose a row is, or nothing."""
     if not path.is_dir() and path.suffix.lower() not in PARQUET_SUFFIXES:
         read_file(path, owner)  # refuses it
     first = parquet_files(path, owner)[0] if path.is_dir() else path
     with refuse_damaged(first, "Parquet", owner), pq.ParquetFile(first) as file:
-        names = list(file.schema_arrow.names)
-        for batch in file.iter_batches(SAMPLE):
-            blank = pa.nulls(len(batch))
-            columns = [one if any(accepts(one.type) for accepts in _NUMBERS) else blank for one in batch.columns]
-            return names, to_block(columns, len(batch))
-    return names, np.empty((0, len(names)))
+        schema = file.schema_arrow
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    names = [name for name in schema.names if name not in index or may_be_person(name)]
+    choose_columns(names, None, owner)  # refuses a file without columns, or with two of one name
+    found = first_cells(first, names, sample_records(len(names)), owner)
+    return found or {name: pa.nulls(0) for name in names}

@@ -32,6 +32,14 @@ def test_plain_ratings_have_no_findings(tmp_path):
     assert look(matrix) == look(matrix.tocsr()) == (counts, {})
 
 
+def test_ratings_that_are_no_numbers_are_told_by_their_form(tmp_path):
+    changed(rating="4,5").to_csv(tmp_path / "a.csv", index=False)
+    _, found = look(tmp_path / "a.csv")
+    assert found["ratings_not_finite"].level == found["not_numbers"].level == "problem"
+    assert found["not_numbers"].numbers["cause"] == "decimal_comma"
+    assert "not_numbers" not in look(tmp_path / "a.csv", is_implicit=True)[1]
+
+
 def test_unknown_items_are_counted_with_their_cause():
     _, found = look(changed(item=ITEMS + 1))
     assert found["unknown_items"].level == "warning" and found["unknown_items"].numbers == {

@@ -258,7 +258,7 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
         "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
     )
     expected = {
-        "x.npz": f"{known}; got 'x.npz'",
+        "x.npz": f"{known}; got \"x.npz; did you mean 'x.parquet'?\"",
         "y.csv": "an existing file; got 'y.csv'",
         "x.csv": "a table with the columns user, item, rating; got no column 'rating'",
         "x.parquet": "a readable Parquet file; got 'x.parquet: damaged, or of another kind'",

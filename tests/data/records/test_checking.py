@@ -36,6 +36,20 @@ def test_lost_records_and_the_column_at_fault():
     assert "right column (--target)" in found["culprit_column"].text
 
 
+def test_cells_of_csv_files_tell_why_they_are_no_numbers(tmp_path):
+    lines = "".join(f'u{i % 9},{i},{i} %,"{i},5"\n' for i in range(50))
+    (tmp_path / "a.csv").write_text(f"user,age,rate,target\n{lines}")
+    for found in (
+        look_at_user_records(read_records(tmp_path / "a.csv", owner="A"), Scales()),
+        look_at_measurements(
+            read_measurements(tmp_path / "a.csv", design="rank_one", shape=(1, 1), owner="A", features=["age", "rate"]),
+            Scales(),
+        ),
+    ):
+        told = {one.numbers["cause"]: one.numbers["columns"] for one in found.findings if one.name == "not_numbers"}
+        assert told == {"percent": ["rate"], "decimal_comma": ["target"]}
+
+
 def test_users_of_one_record():
     _, found = look(users=np.arange(120))
     assert found["users_with_one_record"].level == "problem"

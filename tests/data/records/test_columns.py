@@ -77,7 +77,8 @@ REFUSED = {
     "no target": (
         ["a"],
         (None, None, None),
-        "y of A must be a vector, or the name of a column of X ('target' if it is None); got \"no column 'target'\".",
+        "y of A must be a vector, or the name of a column of X ('target' if it is None); got "
+        "\"no column 'target', but 'a'\".",
     ),
     "no such answer": (
         NAMES,
@@ -88,7 +89,8 @@ REFUSED = {
     "no such user": (
         NAMES,
         (None, "id", None),
-        "users of A must be ids, or the name of another column of X than y; got \"no column 'id'\".",
+        "users of A must be ids, or the name of another column of X than y; got "
+        "\"no column 'id', but 'user', 'age', 'target', 'height', 'note'\".",
     ),
     "one for both": (
         NAMES,

@@ -146,7 +146,11 @@ REFUSED = {
     "a source": ((read_records(X, Y, owner="A"),), None, "X of A must be an array, a table or a path; got 'Records'."),
     "blocks": ((iter([(X, Y)]),), None, "X of A must be an array, a table or a path; got 'list_iterator'."),
     "no answers": ((X,), None, "y of A must be a vector, one number for each record; got None."),
-    "a missing column": ((TABLE,), ["a", "z"], "X of A must be a table with the column 'z'; got '5 other columns'."),
+    "a missing column": (
+        (TABLE,),
+        ["a", "z"],
+        "X of A must be a table with the column 'z'; got \"no column 'z', but 'b', 'user', 'target', 'note', 'a'\".",
+    ),
     "a text for columns": (
         (TABLE,),
         "a",

@@ -127,12 +127,14 @@ TYPES = {
     "no such answer": (
         {},
         {"y": "z"},
-        "y of A must be a vector, or the name of a column of X ('target' if it is None); got \"no column 'z'\".",
+        "y of A must be a vector, or the name of a column of X ('target' if it is None); got "
+        "\"no column 'z', but 'a', 'user', 'b', 'target'\".",
     ),
     "no such user": (
         {},
         {"users": "z"},
-        "users of A must be ids, or the name of another column of X than y; got \"no column 'z'\".",
+        "users of A must be ids, or the name of another column of X than y; got "
+        "\"no column 'z', but 'a', 'user', 'b', 'target'\".",
     ),
     "answers beside a path": (
         {},

@@ -272,7 +272,8 @@ REFUSED = {
     "no such column": (
         (pl.DataFrame(TABLE),),
         {"y": "z"},
-        "y of A must be a vector, or the name of a column of X ('target' if it is None); got \"no column 'z'\".",
+        "y of A must be a vector, or the name of a column of X ('target' if it is None); got "
+        "\"no column 'z', but 'a', 'user', 'b', 'target'\".",
     ),
     "later pair": ((FIRST, (X, Y)), {}, AS_FIRST.format("tuples of 3", "'a tuple of 2'")),
     "later table": ((FIRST, pl.DataFrame(TABLE)), {}, AS_FIRST.format("tuples of 3", "'DataFrame'")),
@@ -285,7 +286,7 @@ REFUSED = {
     "later column": (
         (pl.DataFrame(TABLE), pl.DataFrame({"a": [1], "target": [1], "user": [1]})),
         {},
-        "X of A must be a table with the column 'b'; got '3 other columns'.",
+        "X of A must be a table with the column 'b'; got \"no column 'b', but 'a', 'target', 'user'\".",
     ),
 }
 

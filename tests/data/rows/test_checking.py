@@ -1,6 +1,8 @@
 """What a fit would do to rows: lost, shortened, clipped, hidden by one scale, or no rows at all."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hushrank.data.rows.checking import RowTerms, look_at_rows
@@ -57,6 +59,35 @@ def test_a_number_that_a_fit_refuses_after_its_charge_is_a_problem():
 
 def test_rows_of_zeros_are_told():
     assert look(X * (np.arange(200) > 50)[:, None])[1]["zero_rows"].numbers == {"zero_rows": 51, "rows": 200}
+
+
+def test_why_cells_are_no_numbers_is_told_of_csv_files(tmp_path):
+    lines = "".join(f'{i},"{i},5",Rome\n' for i in range(50))
+    (tmp_path / "a.csv").write_text(f"age,income,city\n{lines}")
+    rows = read_rows(tmp_path / "a.csv", owner="A")
+    findings = look_at_rows(rows, RowTerms(100.0)).findings
+    told = {one.numbers["cause"]: one for one in findings if one.name == "not_numbers"}
+    assert {cause: one.numbers["columns"] for cause, one in told.items()} == {
+        "decimal_comma": ["income"], "text": ["city"],
+    }  # fmt: skip
+    assert {one.level for one in told.values()} == {"problem"} and "leave it out (--columns" in told["text"].text
+    assert "leave" not in next(one.text for one in findings if one.name == "columns_without_numbers")
+    chosen = look_at_rows(read_rows(tmp_path / "a.csv", owner="A", columns=["age"]), RowTerms(100.0))
+    assert [one.name for one in chosen.findings] == []
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet", "pandas", "objects", "arrow"])
+def test_people_with_several_rows_are_told_though_their_column_is_not_read(tmp_path, kind):
+    table = pd.DataFrame({"customer_id": [f"c{i // 3}" for i in range(60)], "age": np.arange(60.0)})
+    if kind.startswith("."):
+        data = tmp_path / f"a{kind}"
+        table.to_csv(data, index=False) if kind == ".csv" else table.to_parquet(data)
+    else:
+        objects = table.assign(customer_id=table.customer_id.astype(object))
+        data = {"pandas": table, "objects": objects, "arrow": pa.Table.from_pandas(table)}[kind]
+    found = look_at_rows(read_rows(data, owner="A", columns=["age"]), RowTerms(100.0))
+    [finding] = [one for one in found.findings if one.name == "repeated_people"]
+    assert finding.numbers == {"column": "customer_id", "rows": 60, "people": 20, "rows_each": 3.0}
 
 
 def test_entries_of_a_matrix_are_a_problem():

@@ -16,7 +16,8 @@ PEOPLE = np.column_stack([RNG.integers(18, 90, 500), RNG.integers(0, 90_000, 500
 
 @pytest.mark.parametrize("names", [["user", "item", "rating"], ["doc", "term", "count"], ["a", "b", "c"]])
 def test_entries_are_noticed(names):
-    assert looks_like_triplets(RATINGS, names) and looks_like_triplets(TEXTS, names)
+    assert looks_like_triplets(RATINGS, names)
+    assert looks_like_triplets(TEXTS, names) == (names[0] != "a")  # texts, or numbers that nobody can read
 
 
 def test_shuffled_entries_need_names():
@@ -31,11 +32,18 @@ def test_a_time_beside_them_changes_nothing():
 
 @pytest.mark.parametrize(
     "X",
-    [PEOPLE, RNG.standard_normal((500, 3)), np.zeros((500, 3)), RATINGS[:10], RATINGS[:, :2], np.tile(RATINGS, 2),
-     np.full((50, 3), np.nan), np.empty((0, 3))],
+    [PEOPLE, TEXTS, RNG.standard_normal((500, 3)), np.zeros((500, 3)), RATINGS[:10], RATINGS[:, :2],
+     np.tile(RATINGS, 2), np.full((50, 3), np.nan), np.empty((0, 3))],
 )  # fmt: skip
 def test_rows_of_people_are_not(X):
     assert not looks_like_triplets(X, ["age", "income", "children"])
+
+
+def test_names_are_told_by_whole_words():
+    assert looks_like_triplets(TEXTS, ["docId", "wordID", "n"])
+    assert looks_like_triplets(TEXTS, ["x", "term", "wordCount"])
+    assert not looks_like_triplets(TEXTS, ["account", "country", "age"])
+    assert not looks_like_triplets(TEXTS, ["doctor", "determined", "discount"])
 
 
 def test_the_hint_follows_the_names():

@@ -259,7 +259,8 @@ REFUSED = {
     b"725,1\n": "a CSV file with a header line of names; got 'stream: a first line with numbers or missing values'.",
     b'a,"725': "a CSV file with a header line; got 'stream: an open quote'.",
     b'"a"x725\n1,2\n': "a CSV file with a header line; got 'stream: an open quote'.",
-    b"\xff\xfe725\x00\n": "a readable CSV file; got 'stream: damaged, or of another kind'.",
+    b"\xff\xfe725\x00\n": 'a CSV file in UTF-8 (pandas.read_csv(path, encoding="utf-16").to_csv(new_path, index=False) '
+    "may convert it); got 'stream: names in another encoding'.",
 }
 
 

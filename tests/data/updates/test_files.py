@@ -187,14 +187,12 @@ def test_ids_of_two_types_in_two_files_are_refused(tmp_path):
     assert lists_of(read(tmp_path, True))[3] == ["1", None]
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.parquet"])
 def test_damaged_files_are_refused_in_one_line(tmp_path, name):
     (tmp_path / name).write_bytes(b"\xff\xfe7.25\x00\n")
-    kind = "CSV" if name == "x.csv" else "Parquet"
-    assert (
-        refusal_of(tmp_path / name)
-        == f"X of A must be a readable {kind} file; got '{name}: damaged, or of another kind'."
-    )
+    kind = "Parquet" if name == "x.parquet" else "CSV"
+    refusal = refusal_of(tmp_path / name)
+    assert refusal.startswith(f"X of A must be a readable {kind} file; got '{name}: ") and "7.25" not in refusal
 
 
 def test_a_file_that_turns_bad_is_refused_when_it_is_read(tmp_path):

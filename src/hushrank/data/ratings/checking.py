@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.data.cell_forms import SAMPLE, find_forms
 from hushrank.data.findings import Finding, Look, share
 from hushrank.data.ratings.grouping import Tally
-from hushrank.data.ratings.rating_columns import RatingColumns
+from hushrank.data.ratings.rating_columns import RatingColumns, RatingCsv
 from hushrank.data.ratings.reading import Ratings
 from hushrank.data.ratings.unknown_items import WatchedCatalogue, say_cause
 
@@ -59,6 +60,8 @@ def look_at_ratings(ratings: Any, n_users: int | None = None) -> Look:
         with _watching(origin) as watched:
             numbers = [np.diff(origin.read(tally).indptr)]
         findings += _find_lost(tally)
+        if tally.n_not_finite and isinstance(origin, RatingCsv):
+            findings += find_forms(origin.first_ratings(SAMPLE), "--rating-col names another", "problem")
         findings += _find_unknown(tally, watched)
         findings += _find_values(tally, ratings.rating_range)
         if tally.n_repeated:

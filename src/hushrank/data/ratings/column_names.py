@@ -101,6 +101,8 @@ def hint_names(names: Sequence[Hashable], wanted: Mapping[str, str]) -> str:
     if not any(found[role] and wanted[role] not in names for role in wanted):
         return ""
     said = {role: name for role, name in meant.items() if name is not None and name != role}
+    if not said:  # what is meant is what the columns are called anyhow
+        return ""
     options = " ".join(f"--{role}-col {as_word(name)}" for role, name in said.items())
     return f"Did you mean columns={_as_dict(said)}? ({options})"
 

@@ -18,7 +18,14 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.files import (
+    PARQUET_BUFFER_BYTES,
+    PARQUET_SUFFIXES,
+    guess_file,
+    parquet_files,
+    refuse_damaged,
+    say_path,
+)
 from hushrank.data.frames import to_block
 from hushrank.data.id_arrays import bytes_as_text, id_kind, to_ids
 from hushrank.data.identifiers import IdTable
@@ -180,6 +187,10 @@ class RatingCsv(RatingColumns):
             ratings = np.ones(len(fields)) if self._range is None else fields.numbers(2)
             yield fields.column(0), self._catalogue.positions_of_texts(fields.column(1)), ratings
 
+    def first_ratings(self, most: int) -> dict[str, pa.Array]:
+        """Texts of the first ratings by the name of their column, for a check; nothing where they are not read."""
+        return {} if self._range is None else self._text.first_cells([self._columns["rating"]], most)
+
 
 def read_rating_file(
     path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
@@ -191,9 +202,9 @@ def read_rating_file(
     is_text = text_suffix(path) is not None
     if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, path.name)
+        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", str(path))
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     if is_text:
         return RatingCsv(path, catalogue, rating_range, owner, columns)
     return RatingParquet([path], catalogue, rating_range, owner, columns)

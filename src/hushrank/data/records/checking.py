@@ -4,16 +4,19 @@ NOT PRIVATE: for the data holder. Sizes are compared with the public orders of m
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.data.cell_forms import sample_records
 from hushrank.data.column_counts import ColumnCounts, find_constants, find_lost
 from hushrank.data.findings import Finding, Look, share
 from hushrank.data.inspection import RowTally
+from hushrank.data.records.record_files import CsvOrigin
 
 MANY = 0.2  # share of users, from which on a note is a warning
 
@@ -84,13 +87,13 @@ def look_at_user_records(source: Any, scales: Scales, n_users: int | None = None
     >>> look.counts, [finding.name for finding in look.findings]
     ({'n_users': 2, 'n_features': 1, 'n_records': 3}, ['lost_records', 'culprit_column', 'users_with_one_record'])
     """
-    n_features, names = source.sizes["n_features"], _names(source)
+    n_features, names, origin = source.sizes["n_features"], _names(source), source._origin
     counts, per_user = RecordCounts(n_features), [np.zeros(0, np.int64)]
     for block in source.blocks():
         usable = np.concatenate([[0], np.cumsum(counts.add(block.X, block.y))])
         per_user.append(usable[block.indptr[1:]] - usable[block.indptr[:-1]])
     numbers = np.concatenate(per_user)
-    findings = [*_find_columns(counts, names), *_find_users(numbers, n_users)]
+    findings = [*_find_columns(counts, names, origin), *_find_users(numbers, n_users)]
     if source.n_left_out:
         n_read = source.n_left_out + counts.columns.n_rows
         told = f"{source.n_left_out:,} of {n_read:,} records ({share(source.n_left_out, n_read)}) have no user"
@@ -114,7 +117,7 @@ def look_at_measurements(source: Any, scales: Scales) -> Look:
         if source.design == "entry":
             outside.add(block.X[usable], (sizes["n_rows"], sizes["n_columns"]))
     names = ["row", "column", "y"] if source.design == "entry" and source.columns is None else _names(source)
-    findings = [*_find_columns(counts, names), *outside.find()]
+    findings = [*_find_columns(counts, names, source._origin), *outside.find()]
     if not counts.columns.n_rows:
         findings.append(Finding("problem", "no_records", "there is no record", {}))
     findings += counts.find_scales(Scales(None, scales.y) if source.design == "entry" else scales)
@@ -126,8 +129,14 @@ def _names(source: Any) -> list[Any]:
     return [*(source.columns or range(source.sizes["n_features"])), "y"]
 
 
-def _find_columns(counts: RecordCounts, names: list[Any]) -> Iterator[Finding]:
-    yield from find_lost(counts.columns, names, "record")
+def _find_columns(counts: RecordCounts, names: list[Any], origin: Any) -> Iterator[Finding]:
+    def first_cells(places: Sequence[int]) -> dict[str, pa.Array]:
+        if not isinstance(origin, CsvOrigin):
+            return {}
+        columns = [*origin.roles.features, origin.roles.y]  # as they are counted
+        return origin.text.first_cells([str(columns[j]) for j in places], sample_records(len(places)))
+
+    yield from find_lost(counts.columns, names, "record", first_cells)
     yield from find_constants(counts.columns, names, "record")
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hushrank.data.frames import choose_columns
+from hushrank.data.frames import choose_columns, say_missing
 from hushrank.data.numbers import check_matrix
-from hushrank.data.suggestions import did_you_mean
 from hushrank.exceptions import InvalidParameter
 
 DEFAULT_ANSWER, DEFAULT_USER = "target", "user"
@@ -78,10 +77,10 @@ def assign_roles(
     choose_columns(names, None, owner)
     answer = DEFAULT_ANSWER if y is None else y if isinstance(y, str) else None
     if answer is not None and answer not in names:
-        raise InvalidParameter(owner, "y", _ANSWER, f"no column {answer!r}{did_you_mean(answer, names)}")
+        raise InvalidParameter(owner, "y", _ANSWER, say_missing(answer, names))
     user = users if isinstance(users, str) else None
     if user is not None and (user not in names or user == answer):
-        got = f"no column {user!r}{did_you_mean(user, names)}" if user not in names else f"{user!r} for both"
+        got = say_missing(user, names) if user not in names else f"{user!r} for both"
         raise InvalidParameter(owner, "users", _USER, got)
     if users is None and DEFAULT_USER in names and answer != DEFAULT_USER:
         user = DEFAULT_USER

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import parquet_files, refuse_damaged
+from hushrank.data.files import parquet_files, refuse_damaged, say_path
 from hushrank.data.frames import is_table
 from hushrank.data.records.blocks import FloatArray
 from hushrank.data.records.columns import ONE_A_PERSON, assign_roles
@@ -114,7 +114,7 @@ def _read_path(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Fe
     if suffix == NPY_SUFFIX:
         return read_npy(path, owner)
     if not path.exists():
-        raise InvalidParameter(owner, "X", "an existing file", str(path))
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     return _read_csv(path, columns, owner) if suffix in TEXT_SUFFIXES else _read_parquet(path, columns, owner)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, guess_file, refuse_damaged
 from hushrank.data.records.features import Features, Slices, check_form
 from hushrank.data.records.in_memory import check_count, read_answers
 from hushrank.data.records.stores import read_at
@@ -91,7 +91,7 @@ def kind_of_file(path: Path, owner: str) -> str:
     suffix = PARQUET_SUFFIXES[0] if path.is_dir() else text_suffix(path) or path.suffix.lower()
     if suffix not in _SUFFIXES:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, path.name)
+        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     return suffix
 
 

@@ -13,7 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushrank.data.delimited import DelimitedText, Fields
-from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.files import (
+    PARQUET_BUFFER_BYTES,
+    PARQUET_SUFFIXES,
+    guess_file,
+    parquet_files,
+    refuse_damaged,
+    say_path,
+)
 from hushrank.data.frames import choose_fields, exact_dtype, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
@@ -110,9 +117,9 @@ def read_record_file(
     is_text = text_suffix(path) is not None
     if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, path.name)
+        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", str(path))
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     if is_text:
         return CsvOrigin(path, y, users, features, owner, parameter)
     return ParquetOrigin([path], y, users, features, owner, parameter)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushrank.data.frames import check_no_columns
@@ -45,6 +46,15 @@ class Rows(Source):
     def empty_block(self) -> Any:
         """A block without rows."""
         return np.empty((0, self.n_features))
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns of a table whose cells can be looked at again, also of those that are not read."""
+        return ()
+
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """Cells of the first rows by column of the header, for a check alone, see `hushrank.data.cell_forms`."""
+        return {}
 
     def _block_rows(self, max_rows: int) -> int:
         """Rows of a converted float64 or complex128 block."""

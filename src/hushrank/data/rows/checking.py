@@ -4,11 +4,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushrank.data.cell_forms import sample_records
 from hushrank.data.column_counts import ColumnCounts, find_constants, find_lost, find_scale
 from hushrank.data.findings import Finding, Look, name_some, share
 from hushrank.data.inspection import RowTally
+from hushrank.data.person_columns import find_repeats, may_be_person
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.rows.triplets import Sample, find_triplets
 from hushrank.data.source import Block
@@ -60,7 +63,9 @@ def look_at_rows(rows: Rows, terms: RowTerms) -> Look:
         counts.add(block)
         sample.add(block)
         tally.add(_moved(block, terms))
-    findings = [*_find_number(tally.n_samples, terms.n_max), *find_lost(counts, names), *find_triplets(sample, names)]
+    lost = find_lost(counts, names, first_cells=lambda places: _first_cells(rows, [names[j] for j in places]))
+    people = find_repeats(_first_cells(rows, [name for name in rows.header if may_be_person(name)]))
+    findings = [*_find_number(tally.n_samples, terms.n_max), *lost, *people, *find_triplets(sample, names)]
     findings += [*_find_shortened(tally, terms), *_find_clipped(counts, names), *find_constants(counts, names)]
     if not terms.is_scaled and terms.limits is None:
         findings += find_scale(counts, names, _CURE)
@@ -68,6 +73,12 @@ def look_at_rows(rows: Rows, terms: RowTerms) -> Look:
         text = f"{tally.zero:,} of {tally.n_samples:,} rows ({share(tally.zero, tally.n_samples)}) are all zeros"
         findings.append(Finding("note", "zero_rows", text, {"zero_rows": tally.zero, "rows": tally.n_samples}))
     return Look({"n_samples": tally.n_samples, "n_features": rows.n_features}, findings)
+
+
+def _first_cells(rows: Rows, names: Sequence[Hashable]) -> dict[str, pa.Array]:
+    header = set(rows.header)
+    known = [name for name in names if isinstance(name, str) and name in header]
+    return rows.first_cells(known, sample_records(len(known))) if known else {}
 
 
 @np.errstate(all="ignore")  # cells may be anything

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from hushrank.data.delimited import DelimitedText
 from hushrank.data.frames import choose_columns
@@ -32,3 +33,12 @@ class CsvRows(Rows):
             for j in range(self.n_features):
                 block[:, j] = fields.numbers(j)
             yield from (block[start : start + rows] for start in range(0, len(block), rows))
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns of the file."""
+        return tuple(self._text.names)
+
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """Texts of the first records."""
+        return self._text.first_cells(names, most)

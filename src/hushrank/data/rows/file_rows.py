@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, refuse_damaged, say_path
 from hushrank.data.rows.arrays import Rows, read_array, read_sparse
 from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.data.rows.parquet_rows import ParquetRows
@@ -25,9 +25,9 @@ def read_file(path: str | PathLike[str], owner: str, columns: Columns = None) ->
     read = _READERS.get(text_suffix(path) or path.suffix.lower())
     if read is None:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(_READERS)}"
-        raise InvalidParameter(owner, "X", requirement, path.name)
+        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", str(path))
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     return read(path, owner, columns)
 
 

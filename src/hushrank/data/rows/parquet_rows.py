@@ -6,8 +6,10 @@ Columns, types and numbers of rows come from the footers, for all files before a
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hushrank.data.cell_forms import typed_column
 from hushrank.data.files import PARQUET_BUFFER_BYTES, refuse_damaged
 from hushrank.data.frames import choose_fields, to_block
 from hushrank.data.rows.arrays import Rows
@@ -20,11 +22,13 @@ class ParquetRows(Rows):
 
     def __init__(self, paths: Sequence[Path], owner: str, columns: Sequence[Hashable] | None) -> None:
         chosen: list[str] = []
+        self._header: tuple[str, ...] = ()
         n_samples = 0
         for path in paths:
             with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
                 names = choose_fields(file.schema_arrow, owner, columns)
                 n_samples += file.metadata.num_rows
+                self._header = self._header or tuple(file.schema_arrow.names)
             chosen = chosen or names
             if set(names) != set(chosen):
                 odd = sorted(set(names) ^ set(chosen))[0]
@@ -44,3 +48,20 @@ class ParquetRows(Rows):
                 for batch in file.iter_batches(rows, columns=self._names):
                     # Batches keep the order of the file, which may differ between files.
                     yield to_block([batch.column(name) for name in self._names], batch.num_rows)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns of the first file."""
+        return self._header
+
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """Cells of the first rows of the first file."""
+        return first_cells(self._paths[0], names, most, self._owner)
+
+
+def first_cells(path: Path, names: Sequence[str], most: int, owner: str) -> dict[str, pa.Array]:
+    """Cells of the first rows of a file by column, for a check alone; nothing of a file without rows."""
+    with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path, pre_buffer=False) as file:
+        for batch in file.iter_batches(most, columns=list(names)) if names else ():
+            return {name: typed_column(batch.column(name)) for name in names}
+    return {}

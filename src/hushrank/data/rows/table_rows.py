@@ -6,12 +6,14 @@ are neither read nor kept.
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from hushrank.data.cell_forms import typed_column
 from hushrank.data.frames import (
     COLLECTED,
     NUMERIC,
@@ -22,6 +24,7 @@ from hushrank.data.frames import (
     is_lazy,
     to_block,
 )
+from hushrank.data.object_cells import is_of_objects, object_ids
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.source import MAX_BLOCK_ROWS, Block
 from hushrank.exceptions import InvalidParameter
@@ -84,13 +87,28 @@ class FrameRows(TableRows):
             part = self._frame[start : start + rows]
             yield to_block([part[:, j].to_arrow() for j in self._positions], len(part), dtype)
 
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns of the table."""
+        return tuple(name for name in self._frame.columns if isinstance(name, str))
+
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """Cells of the first rows; of a column of objects those that are ids."""
+        cells = {}
+        for name in names:
+            column = self._frame[:most][name]
+            # What Arrow cannot hold, such as half of a surrogate pair, is not looked at.
+            with suppress(pa.ArrowException, UnicodeError):
+                cells[name] = object_ids(column.to_list()) if is_of_objects(column) else typed_column(column.to_arrow())
+        return cells
+
 
 class ArrowRows(TableRows):
     """Rows of a pyarrow table."""
 
     def __init__(self, table: pa.Table, owner: str, columns: Sequence[Hashable] | None) -> None:
         chosen = choose_fields(table.schema, owner, columns)
-        self._table = table.select(chosen)
+        self._table, self._whole = table.select(chosen), table
         super().__init__(len(chosen), table.num_rows, chosen)
         self.exact_dtype = exact_dtype(self._table.schema.types)
 
@@ -100,6 +118,15 @@ class ArrowRows(TableRows):
         for start in range(0, self._table.num_rows, rows):
             part = self._table.slice(start, rows)
             yield to_block(part.columns, part.num_rows, dtype)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns of the table."""
+        return tuple(self._whole.column_names)
+
+    def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
+        """Cells of the first rows."""
+        return {name: typed_column(self._whole.column(name).slice(0, most)) for name in names}
 
 
 def read_table(data: Any, owner: str, columns: Sequence[Hashable] | None = None) -> TableRows:

@@ -9,10 +9,15 @@ from hushrank.data.findings import Finding
 from hushrank.data.source import Block
 
 SAMPLE_ROWS = 20_000
-_FEWEST, _MOST_COLUMNS = 20, 4  # rows that tell anything; two ids, a number, and maybe a time
+MOST_COLUMNS = 4  # two ids, a number, and maybe a time
+_FEWEST = 20  # rows that tell anything
 _DIFFERENT, _REPEATED, _FEW = 0.98, 0.6, 0.25  # pairs that differ, ids that come again, numbers of which there are few
 _RATED = re.compile(r"user|item|movie|rating|stars|product|book|song|track|artist", re.IGNORECASE)
-_WRITTEN = re.compile(r"doc|term|word|token|count|freq", re.IGNORECASE)
+_WRITTEN = re.compile(  # whole words: an account, a discount or a country is no count
+    r"(?<![a-z])(?:docs?|documents?|terms?|words?|tokens?|(?:word)?counts?|freq|frequency)(?:id|no)?(?![a-z])",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Sample:
@@ -25,7 +30,7 @@ class Sample:
     def add(self, block: Block) -> None:
         """Keep what is missing."""
         part = block[: SAMPLE_ROWS - self._n_rows]
-        if len(part) and block.shape[1] <= _MOST_COLUMNS and not np.iscomplexobj(block):
+        if len(part) and block.shape[1] <= MOST_COLUMNS and not np.iscomplexobj(block):
             self._blocks.append(np.array(part, np.float64))
             self._n_rows += len(part)
 
@@ -37,8 +42,8 @@ class Sample:
 def looks_like_triplets(X: Block, names: Sequence[Hashable]) -> bool:
     """Whether two columns are ids, each pair of which comes once, and one is a number of which there are few.
 
-    A column without any number is one of texts. Few numbers alone are no evidence, so the names must say so as well,
-    unless columns are texts or every id comes many times.
+    A column without any number may be one of texts, or of numbers that nobody can read. Few numbers alone are no
+    evidence, so the names must say so as well, unless every id is a number and comes many times.
 
     Examples
     --------
@@ -47,23 +52,37 @@ def looks_like_triplets(X: Block, names: Sequence[Hashable]) -> bool:
     (True, False)
     """
     n_rows, n_columns = X.shape
-    if not 3 <= n_columns <= _MOST_COLUMNS or n_rows < _FEWEST:
+    if not 3 <= n_columns <= MOST_COLUMNS or n_rows < _FEWEST:
         return False
     first, second, number = X[:, 0], X[:, 1], X[:, 2]
     is_small = len(np.unique(number[np.isfinite(number)])) <= max(_FEW * n_rows, 10)
     is_text = [bool(np.isnan(column).all()) for column in (first, second)]
     if not is_small or not np.isfinite(number).any():
         return False
+    is_named = sum(map(_is_telling, names[:3])) >= 2
     if any(is_text):
-        return all(text or _is_id(column) for text, column in zip(is_text, (first, second), strict=True))
+        return is_named and all(text or _is_id(one) for text, one in zip(is_text, (first, second), strict=True))
     if not (_is_id(first) and _is_id(second)):
         return False
     n_pairs = len(np.unique(X[:, :2], axis=0))
     if n_pairs < _DIFFERENT * n_rows:
         return False
-    named = sum(bool(_RATED.search(str(name)) or _WRITTEN.search(str(name))) for name in names[:3])
     n_ids = max(len(np.unique(first)), len(np.unique(second)))
-    return n_ids <= _REPEATED * n_rows and (named >= 2 or (n_columns == 3 and n_ids <= n_rows / 4 and _is_grouped(X)))
+    return n_ids <= _REPEATED * n_rows and (is_named or (n_columns == 3 and n_ids <= n_rows / 4 and _is_grouped(X)))
+
+
+def _is_telling(name: Hashable) -> bool:
+    return bool(_RATED.search(str(name)) or _is_written(str(name)))
+
+
+def _is_written(text: str) -> bool:
+    return bool(_WRITTEN.search(_CAMEL.sub("_", text)))
+
+
+def are_counts(names: Sequence[Hashable]) -> bool:
+    """Whether names are those of documents, words and counts, and of nobody's ratings."""
+    text = " ".join(map(str, names))
+    return _is_written(text) and not _RATED.search(text)
 
 
 def _is_id(column: Block) -> bool:
@@ -82,9 +101,9 @@ def advice(names: Sequence[Hashable]) -> str:
     text = " ".join(map(str, names))
     complete = "hushrank complete (PrivateCompletion) learns from ratings of users"
     pivot = "pivot counts to a sparse matrix, a row a person (scipy.sparse, .npz), and use hushrank pca on that"
-    if _RATED.search(text) and not _WRITTEN.search(text):
+    if _RATED.search(text) and not _is_written(text):
         return complete
-    return pivot if _WRITTEN.search(text) and not _RATED.search(text) else f"{complete}; {pivot}"
+    return pivot if are_counts(names) else f"{complete}; {pivot}"
 
 
 def find_triplets(sample: Sample, names: Sequence[Hashable]) -> list[Finding]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hushrank.data.frames import COLLECTED, choose_columns, is_lazy, to_block
 from hushrank.data.id_arrays import convert_integers, to_ids
 from hushrank.data.records.user_ids import read_user_ids
-from hushrank.data.suggestions import did_you_mean
 from hushrank.data.updates.source import UpdateChunk
 from hushrank.data.vectors import as_column, read_vector, to_array, to_float64
 from hushrank.exceptions import InvalidParameter
+from hushrank.parameters import did_you_mean
 
 Vector = Any  # a NumPy array, or Arrow data in one chunk or several
 

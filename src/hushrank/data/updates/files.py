@@ -13,7 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushrank.data.delimited import DelimitedText, Fields
-from hushrank.data.files import PARQUET_BUFFER_BYTES, PARQUET_SUFFIXES, parquet_files, refuse_damaged
+from hushrank.data.files import (
+    PARQUET_BUFFER_BYTES,
+    PARQUET_SUFFIXES,
+    guess_file,
+    parquet_files,
+    refuse_damaged,
+    say_path,
+)
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.updates.entries import (
@@ -108,9 +115,9 @@ def read_update_file(path: str | PathLike[str], needs_users: bool, owner: str) -
     is_text = text_suffix(path) is not None
     if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
         requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, path.name)
+        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", str(path))
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     return (CsvUpdates if is_text else _one_parquet)(path, needs_users, owner)
 
 
