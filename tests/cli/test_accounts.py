@@ -9,7 +9,9 @@ from hushrank.cli import accounts
 from hushrank.exceptions import LedgerError
 from hushrank.privacy.charging import SPENT
 from hushrank.privacy.events import Gaussian
+from hushrank.privacy.guarantee import Unit
 from hushrank.privacy.ledger import Ledger
+from hushrank.registry import COMMANDS, planner
 
 
 @pytest.fixture
@@ -104,3 +106,18 @@ def test_warnings_are_lines_at_once(capsys):
 def test_files_of_a_ledger_are_known_however_it_is_addressed(account, tmp_path, scheme):
     assert tmp_path / "budget.db" in accounts.ledger_files(f"{scheme}{tmp_path / 'budget.db'}")
     assert accounts.ledger_files(None) == accounts.ledger_files("postgresql://me@here/budgets") == []
+
+
+def test_commands_of_units_are_what_their_plans_say():
+    assert list(accounts.COMMANDS_OF_UNITS) == [unit.value for unit in Unit]
+    listed = {
+        (unit, name.split()[0]) for unit, names in accounts.COMMANDS_OF_UNITS.items() for name in names.split(", ")
+    }
+    planned = {("user", "evaluate")}
+    assert planner("PrivateEvaluation")._unit is Unit.USER
+    for command, name in COMMANDS.items():
+        release = planner(name)
+        chosen = release.parameter_table().get({"trace": "privacy", "stream": "unit"}.get(command))
+        units = [release._unit.value] if chosen is None else chosen.words
+        planned |= {(unit, command) for unit in units}
+    assert listed == planned

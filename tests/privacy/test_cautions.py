@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from hushrank.exceptions import BudgetWarning
-from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
+from hushrank.privacy.cautions import budget_cautions, cap_cautions, people_of, warn_before_charge
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 
 
@@ -42,3 +42,10 @@ def test_warnings_have_a_class_of_their_own():
 def test_people_are_users_or_rows():
     assert people_of({"n_users": 3, "n_samples": 9}) == 3 and people_of({"n_samples": 9}) == 9
     assert people_of({"n_updates": 9}) is None
+
+
+def test_a_cap_with_a_large_delta_is_told():
+    assert list(cap_cautions(Budget(20.0, 1e-2))) == []
+    epsilon, delta = cap_cautions(Budget(21.0, 0.05, Neighbors.REPLACE, Unit.USER))
+    assert epsilon.startswith("epsilon = 21 promises next to nothing")
+    assert delta.startswith("delta = 0.05 allows to publish all about one user in 20")

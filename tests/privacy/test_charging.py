@@ -1,9 +1,13 @@
 """Charge first; whatever ends a release after that says what was spent, and what ends it before says nothing."""
 
+import pickle
+import re
+
 import pytest
 
 from hushrank.exceptions import BudgetExceeded
-from hushrank.privacy.charging import MAYBE_SPENT, SPENT, charged, refusal_of
+from hushrank.privacy.calibration import event_for
+from hushrank.privacy.charging import MAYBE_SPENT, SPENT, OtherTerms, charged, findings_of
 from hushrank.privacy.events import Gaussian, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.ledger import Ledger
@@ -89,9 +93,40 @@ def test_a_refusal_is_told_without_a_charge(tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.create("people", epsilon=1, unit="row")
         budget = Budget(2.0, 0.0, "replace", "row")
-        assert refusal_of(account, Pure(1.0), budget, Unit.ROW) is None
-        assert "at most epsilon = 1" in refusal_of(account, Pure(2.0), budget, Unit.ROW)
-        assert "unit of Account.charge must be 'row'" in refusal_of(account, Pure(0.5), budget, Unit.USER)
-        assert account.last().number == 0
-    assert refusal_of(None, Pure(9.0), budget, Unit.ROW) is None
-    assert refusal_of(Foreign(), Pure(9.0), budget, Unit.ROW) is None
+        assert list(findings_of(account, Pure(1.0), budget, Unit.ROW)) == []
+        [(level, name, text)] = findings_of(account, Pure(2.0), budget, Unit.ROW)
+        assert (level, name) == ("problem", "budget") and text.endswith("; accepted: epsilon = 1 or less.")
+        [(_, _, text)] = findings_of(account, Pure(0.5), budget, Unit.USER)
+        assert text.startswith("data set 'people' counts rows, and this release needs users")
+        [(_, _, text)] = findings_of(account, Gaussian(9.0), budget, Unit.ROW)
+        assert "delta = 0" in text and account.last().number == 0
+    assert list(findings_of(None, Pure(9.0), budget, Unit.ROW)) == []
+    assert list(findings_of(Foreign(), Pure(9.0), budget, Unit.ROW)) == []
+
+
+def test_a_check_tells_the_price_of_a_pure_release(account):
+    """The same words as before the charge, which comes in the same moment."""
+    [(level, name, text)] = findings_of(account, Pure(0.1), Budget(0.1), Unit.ROW)
+    with pytest.warns(UserWarning) as warned:
+        run(account, event=Pure(0.1), budget=Budget(0.1))
+    assert (level, name, text) == ("warning", "price", str(warned[0].message)) and "Cheaper: " in text
+    assert list(findings_of(account, Gaussian(9.0), BUDGET, Unit.ROW)) == []
+
+
+def test_a_refusal_says_what_was_typed_and_what_would_be_accepted(account):
+    asked = Budget(1.0, 1e-3)
+    with pytest.raises(
+        BudgetExceeded, match=r"asked for epsilon = 1 at delta = 0\.001, which costs epsilon = 1\.7"
+    ) as no:
+        run(account, event=event_for(asked), budget=asked)
+    most = float(re.search(r"accepted: epsilon = (\S+) or less at delta = 0\.001\.$", str(no.value))[1])
+    with pytest.raises(BudgetExceeded):
+        run(account, event=event_for(Budget(most + 0.001, 1e-3)))
+    run(account, event=event_for(Budget(most, 1e-3)))
+    assert account.last().number == 1
+
+
+def test_other_terms_survive_a_pickle():
+    error = OtherTerms("Account.charge", "unit", "people", "row", "rank1")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.in_words) == (str(error), error.in_words) and "the kind 'rank1'" in error.in_words

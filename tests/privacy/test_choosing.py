@@ -61,6 +61,12 @@ def test_a_table_has_a_line_for_every_epsilon():
     assert plans.to_list()[1] == {"asked_epsilon": 1.0, **recommender().plan(**SIZES).to_dict()}
 
 
+def test_a_table_fits_a_page():
+    pca = PrivatePCA(5, row_norm=1.0, epsilon=1.0, delta=1e-6)
+    table = str(pca.plan_many(EPSILONS, n_samples=1797, n_features=64)).partition("\nguesses")[0].splitlines()
+    assert max(map(len, table)) <= 80 and len(table[-1].split()) == 6 and table[-1].split()[0] == f"{EPSILONS[-1]:g}"
+
+
 def test_notes_say_which_epsilon_they_are_about():
     plans = PrivateRepresentation(3, epsilon=1.0, delta=1e-6).plan_many((1.0, 20.0), n_users=300, n_features=20)
     assert "note (epsilon 1): too few users" in str(plans)
@@ -127,6 +133,8 @@ def test_fits_of_decimals_add_up_and_others_are_refused(tmp_path):
         assert count_fits(plan_vector(Budget(0.1, unit="user"), 1.0), account) == 10
         with pytest.raises(InvalidParameter, match="unit of count_fits must be 'user'"):
             count_fits(plan_vector(Budget(0.1), 1.0), account)
+        both = ledger.create("both", epsilon=3.0, delta=1e-6, pure=1.0)
+        assert count_fits(plan_vector(Budget(0.5), 1.0), both) == 2  # of the reserved part; the other has no room
         with pytest.raises(InvalidParameter, match="delta = 0"):
             count_fits(plan_vector(Budget(0.1, 1e-6, unit="user"), 1.0), account)
     assert count_fits_in_cap(plan_vector(Budget(2.0), 1.0), 1.0) == 0

@@ -28,6 +28,18 @@ LEDGER_OPTIONS = options(
 )
 
 
+COMMANDS_OF_UNITS = {
+    "row": "pca, covariance, lowrank, stream --unit row",
+    "user": "complete, personalize, evaluate, stream --unit user",
+    "record": "trace",
+    "label": "trace --privacy label",
+    "entry": "stream",
+    "rank1": "stream --unit rank1",
+    "frobenius": "stream --unit frobenius",
+}
+"""Which commands charge a data set of each unit."""
+
+
 def check_ledger_options(address: str | None, dataset: str | None, note: str | None) -> None:
     """Refuse options that do not go together."""
     if (address is None) != (dataset is None):

@@ -1,20 +1,26 @@
 """`hushrank ledger`: set up budgets on disk, look at them, check that nobody changed them."""
 
 import json
+import shlex
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hushrank.cli.accounts import COMMANDS_OF_UNITS
 from hushrank.cli.groups import HelpfulGroup
 from hushrank.cli.options import BUDGET_OPTIONS, JSON_OPTION, UNIT_OPTION
+from hushrank.privacy.cautions import cap_cautions
 from hushrank.privacy.ledger import Account, Ledger
 from hushrank.privacy.ledger.currency import Amount
-from hushrank.privacy.ledger.words import more_like, say_left
+from hushrank.privacy.ledger.words import more_like, say_left, say_number
 
 WHERE = click.argument("where", metavar="FILE_OR_URL", type=click.Path())
+_BESIDE_A_NAME = 56  # letters of a table that the other columns take, with their words on several lines
 
 
 @click.group(cls=HelpfulGroup)
@@ -26,13 +32,22 @@ def command() -> None:
     \b
     Examples:
       hushrank ledger create budget.db patients-2026 --epsilon 3 --delta 1e-6
+      hushrank ledger create budget.db ratings-2026 --epsilon 6 --delta 1e-6 --unit user
       hushrank ledger create budget.db visits-2026 --epsilon 3 --delta 1e-6 --pure 1
       hushrank ledger show budget.db
       hushrank ledger verify budget.db
     """
 
 
-@command.command()
+_ABOUT_CREATE = """Set up a data set; its budget, relation and unit are fixed for life.
+
+The file is made if there is none. A command charges only a data set of its own unit:
+
+\b
+""" + "\n".join(f"  {unit + ':':<10} {commands}" for unit, commands in COMMANDS_OF_UNITS.items())
+
+
+@command.command(help=_ABOUT_CREATE, short_help="Set up a data set with its budget.")
 @WHERE
 @click.argument("name")
 @BUDGET_OPTIONS
@@ -46,17 +61,15 @@ def command() -> None:
 )
 @JSON_OPTION
 def create(where: str, name: str, as_json: bool, **budget: Any) -> None:
-    """Set up a data set; its budget, relation and unit are fixed for life.
-
-    The file is made if there is none.
-    """
     with Ledger(where) as ledger:
         account = ledger.create(name, **budget)
+        for caution in cap_cautions(account.budget):
+            click.echo(f"hushrank: {caution}", err=True)
         if as_json:
             click.echo(json.dumps({name: describe(account)}))
             return
-        click.echo(f"created {account}")
-        click.echo(f"head {account.last().hash}")
+        for line in say_created(where, account):
+            click.echo(line)
 
 
 @command.command()
@@ -71,16 +84,18 @@ def show(where: str, name: str | None, as_json: bool) -> None:
         click.echo(json.dumps(found))
         return
     table = Table()
-    for title in ("data set", "relation", "unit", "cap", "spent", "left", "charges"):
-        table.add_column(title, justify="right" if title == "charges" else "left", overflow="fold")
+    table.add_column("data set", no_wrap=True)
+    for title in ("unit, relation", "epsilon", "spent", "left", "charges"):
+        table.add_column(title, justify="right" if title == "charges" else "left")
     for dataset, values in found.items():
-        delta = f", delta {values['cap']['delta']:g}" if values["cap"]["delta"] else ""
-        spent, left = (_say_part(values[part]) for part in ("spent", "left"))
-        cap = f"epsilon {values['cap']['epsilon']:.4g}"
+        delta = f" at delta {say_number(values['cap']['delta'])}" if values["cap"]["delta"] else ""
         delta += f", pure {values['cap']['pure']:.4g} of it" if "pure" in values["cap"] else ""
-        relation = values["neighbors"].replace("_", " or ")
-        table.add_row(escape(dataset), relation, values["unit"], cap + delta, spent, left, str(values["charges"]))
-    console = Console(highlight=False)
+        spent, left = (_say_part(values[part]) for part in ("spent", "left"))
+        counted = f"{values['unit']}, {values['neighbors'].replace('_', ' or ')}"
+        table.add_row(
+            escape(dataset), counted, f"{values['cap']['epsilon']:.4g}{delta}", spent, left, str(values["charges"])
+        )
+    console = console_for(found)
     console.print(table)
     for dataset, values in found.items():
         console.print(f"{escape(dataset)}: {values['left_in_words']}", soft_wrap=True)
@@ -95,26 +110,32 @@ def show(where: str, name: str | None, as_json: bool) -> None:
 @click.argument("name")
 @JSON_OPTION
 def history(where: str, name: str, as_json: bool) -> None:
-    """Every charge of a data set, in order."""
+    """Every charge of a data set, in order.
+
+    With --json also the event, key and hash of each.
+    """
     with Ledger(where) as ledger:
         account = ledger[name]
         entries = account.history()
     if as_json:
         click.echo(json.dumps({"dataset": name, "entries": [entry.to_dict() for entry in entries]}))
         return
-    unit = {"gdp": "mu^2", "pure": "epsilon"}[account.currency]
-    sums = {unit: "cost", "total": "spent"}
-    if account.terms.pure:
-        sums |= {"pure epsilon": "pure_cost", "pure total": "pure_spent"}
+    terms = account.terms
     table = Table()
-    for title in ("", "time (UTC)", "event", *sums, "key", "note"):
-        table.add_column(title, justify="right" if title in ("", *sums) else "left", overflow="fold")
+    for title in ("", "date", "epsilon", "total"):
+        table.add_column(title, justify="left" if title == "date" else "right", no_wrap=True)
+    table.add_column("note", overflow="fold")
     for entry in entries:
-        event = "created" if entry.event is None else str(entry.event)
-        numbers = [f"{float(getattr(entry, name)):.6g}" for name in sums.values()]
-        texts = [escape(text) for text in (entry.key or "", entry.note)]
-        table.add_row(str(entry.number), entry.time[:19].replace("T", " "), escape(event), *numbers, *texts)
-    Console(highlight=False).print(table)
+        parts = [
+            values_of(terms.spent_amount(sums.main, sums.pure), bool(terms.pure)) for sums in (entry.paid, entry.total)
+        ]
+        note = "created" if entry.event is None else escape(entry.note)
+        table.add_row(str(entry.number), entry.time[:10], *map(_say_part, parts), note)
+    console = console_for(())
+    console.print(table)
+    if terms.budget.delta:
+        at = f"epsilon and total are at delta = {say_number(terms.budget.delta)}"
+        console.print(f"{at}, where mu^2 adds up and epsilon does not.", soft_wrap=True)
 
 
 @command.command()
@@ -132,6 +153,26 @@ def verify(where: str, name: str | None, head: str | None) -> None:
         heads = ledger.verify() if name is None else {name: ledger[name].verify(head)}
         for chosen, newest in heads.items():
             click.echo(f"{newest}  {chosen}")
+
+
+def say_created(where: str, account: Account) -> Iterator[str]:
+    """What was created, what it is good for, and what its head is for."""
+    budget, pure = account.budget, account.terms.pure
+    delta = f" at delta = {say_number(budget.delta)}" if budget.delta else ", pure releases only"
+    reserved = f", epsilon = {say_number(pure)} of it reserved for pure releases" if pure else ""
+    yield f"created data set {account.name!r}: epsilon = {say_number(budget.epsilon)}{delta}{reserved}"
+    yield f"  unit {budget.unit}, neighbors {budget.neighbors}; for {COMMANDS_OF_UNITS[budget.unit]}"
+    yield "  others need a data set of another unit (hushrank ledger create --help lists them)"
+    yield f"head {account.last().hash}"
+    yield "  Keep it elsewhere: it shows later whether the history was cut or exchanged, by"
+    yield f"  {shlex.join(['hushrank', 'ledger', 'verify', where, account.name, '--head', 'HEAD'])}"
+
+
+def console_for(names: Iterable[str]) -> Console:
+    """Where a table is printed: as wide as the terminal, or wider where a name would be cut."""
+    console = Console(highlight=False)
+    needed = max(map(cell_len, names), default=0) + _BESIDE_A_NAME
+    return console if needed <= console.width else Console(highlight=False, width=needed)
 
 
 def chosen_names(ledger: Ledger, name: str | None) -> list[str]:
@@ -165,5 +206,7 @@ def values_of(amount: Amount, has_pure: bool) -> dict[str, float]:
 
 
 def _say_part(values: dict[str, float]) -> str:
-    pure = f" + pure {values['pure']:.4g}" if "pure" in values else ""
-    return f"epsilon {values['epsilon']:.4g}{pure}"
+    main, pure = f"{values['epsilon']:.4g}", f"pure {values.get('pure', 0.0):.4g}"
+    if not values.get("pure"):
+        return main
+    return f"{main} + {pure}" if values["epsilon"] else pure

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
-from hushrank.exceptions import BudgetExceeded, InvalidParameter
+from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy.events import Event
 from hushrank.privacy.guarantee import Budget, Unit
 
@@ -27,15 +27,70 @@ class Account(Protocol):
         """Commit the cost of `event` durably, or raise."""
 
 
-def refusal_of(account: Any, event: Event, budget: Budget, unit: Unit) -> str | None:
-    """Why `account` would refuse the charge; None if it would not, or is an account that cannot tell."""
-    check = getattr(account, "check", None)
+class OtherTerms(InvalidParameter):
+    """A data set of a ledger was created for another relation or unit than a release has.
+
+    `in_words` says the same without the words of Python: to whoever reads a check, or types a command.
+    """
+
+    def __init__(self, owner: str, name: str, dataset: str, fixed: str, asked: str) -> None:
+        other = f"one for {asked!r} takes `hushrank ledger create ... --{name} {asked}`"
+        super().__init__(owner, name, f"{fixed!r}, for which data set {dataset!r} was created ({other})", asked)
+        self.dataset, self.fixed = dataset, fixed
+
+    @property
+    def in_words(self) -> str:
+        """What differs, and what to do about it."""
+        create = f"create another data set, under another name, with --{self.name} {self.got}"
+        if self.name == "unit":
+            nouns = {unit.value: f"{unit.value}s" for unit in (Unit.ROW, Unit.USER, Unit.RECORD, Unit.LABEL)}
+            fixed, asked = (nouns.get(unit, f"changes of the kind {unit!r}") for unit in (self.fixed, self.got))
+            return f"data set {self.dataset!r} counts {fixed}, and this release needs {asked}: {create}"
+        differ = f"data set {self.dataset!r} has the relation {self.fixed}, and this release has {self.got}"
+        return f"{differ}: take --{self.name} {self.fixed}, or {create}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.owner, self.name, self.dataset, self.fixed, self.got)
+
+
+def check_same_terms(budget: Budget, dataset: str, owner: str, **asked: Any) -> None:
+    """Raise OtherTerms unless a relation and a unit, where they are stated, are those of a data set."""
+    for name, value in asked.items():
+        fixed = getattr(budget, name)
+        if value is not None and str(value) != str(fixed):
+            raise OtherTerms(owner, name, dataset, str(fixed), str(value))
+
+
+def findings_of(account: Any, event: Event, budget: Budget, unit: Unit) -> Iterator[tuple[str, str, str]]:
+    """What a check says about a charge, as level, name and text: why it would be refused, or that it would be dear.
+
+    Nothing where neither is so, or the account cannot tell.
+    """
+    check, price = getattr(account, "check", None), getattr(account, "say_dear", None)
     try:
         if check is not None:
             check(event, neighbors=budget.neighbors, unit=unit)
-    except (BudgetExceeded, InvalidParameter) as refusal:
-        return str(refusal)
-    return None
+    except OtherTerms as refusal:
+        yield "problem", "budget", f"{refusal.in_words}."
+        return
+    except BudgetExceeded as refusal:
+        yield "problem", "budget", str(_in_full(refusal, account, event, budget))
+    except InvalidParameter as refusal:
+        yield "problem", "budget", str(refusal)
+        return
+    dear = None if price is None else price(event)
+    if dear is not None:
+        yield "warning", "price", f"{dear}."
+
+
+def _in_full(refusal: BudgetExceeded, account: Any, event: Event, budget: Budget) -> BudgetExceeded:
+    """The refusal, which also says what was asked for as it was typed, and what would be accepted."""
+    tell = getattr(account, "say_refusal", None)  # an account of somebody else's need not have words
+    try:
+        words = refusal.words if tell is None else tell(event, budget)
+    except LedgerError:  # out of reach by now; the refusal stands
+        return refusal
+    return BudgetExceeded(refusal.asked, refusal.left, refusal.currency, words)
 
 
 @contextmanager
@@ -51,6 +106,8 @@ def charged(account: Any, event: Event, budget: Budget, unit: Unit, owner: str) 
     note = f"{owner}, provided that {budget.premise}" if budget.premise else owner
     try:
         entry = account.charge(event, key=uuid.uuid4().hex, neighbors=budget.neighbors, unit=unit, note=note)
+    except BudgetExceeded as refusal:
+        raise _in_full(refusal, account, event, budget) from None
     except KeyboardInterrupt as stop:
         stop.add_note(MAYBE_SPENT)
         raise

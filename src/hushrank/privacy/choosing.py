@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import Param, check_integer, check_real
+from hushrank.privacy.charging import check_same_terms
 from hushrank.privacy.guesses import Guess, check_guesses
 from hushrank.privacy.planning import Plan
 
@@ -19,7 +20,8 @@ LEAST_EPSILON, MOST_EPSILON = 0.01, 100.0
 
 _STEPS = 40  # of the search, each 26 % above the one before; then the last one is halved
 _HALVINGS = 8
-_HEADING = 18  # letters of a column, where its words allow it
+_HEADINGS = range(18, 9, -1)  # letters of a column, where its words allow it: the widest that fit a page
+_PAGE = 80
 _ENOUGH = 0.5  # an expected number of 2.5 counts as three
 _ROUNDING = 1e-9  # of what is left: sums of decimals
 
@@ -88,12 +90,15 @@ def _numbers(expected: Mapping[str, float]) -> dict[str, str]:
 
 
 def _table(rows: list[dict[str, str]]) -> Iterator[str]:
-    """Lines of a table under headings of several lines."""
+    """Lines of a table under headings of several lines, as narrow as a page needs."""
     if not rows:
         return
-    headings = [textwrap.wrap(name, _HEADING) for name in rows[0]]
     columns = [[row.get(name, "") for row in rows] for name in rows[0]]
-    widths = [max(map(len, [*lines, *cells])) for lines, cells in zip(headings, columns, strict=True)]
+    for letters in _HEADINGS:
+        headings = [textwrap.wrap(name, letters, break_long_words=False) for name in rows[0]]
+        widths = [max(map(len, [*lines, *cells])) for lines, cells in zip(headings, columns, strict=True)]
+        if sum(widths) + 2 * (len(widths) - 1) <= _PAGE:
+            break
     for i in range(max(map(len, headings))):
         parts = [lines[i] if i < len(lines) else "" for lines in headings]
         yield "  ".join(part.rjust(width) for part, width in zip(parts, widths, strict=True)).rstrip()
@@ -140,12 +145,11 @@ def count_fits(plan: Plan, account: Any) -> int:
     account : Account
         Of a ledger, as `hushrank.Ledger("budget.db")["name"]`; nothing is charged.
     """
-    for name in ("neighbors", "unit"):
-        fixed, planned = getattr(account.budget, name), getattr(plan.guarantee, name)
-        if str(fixed) != str(planned):
-            raise InvalidParameter("count_fits", name, f"{str(fixed)!r}, as of the data set", str(planned))
-    left, cost = float(account.left().amount), float(account.terms.cost(plan.event))
-    return math.floor(left / cost * (1 + _ROUNDING))
+    from hushrank.privacy.ledger.words import more_like  # needs the packages of the ledger, which plans do not
+
+    terms = {name: getattr(plan.guarantee, name) for name in ("neighbors", "unit")}
+    check_same_terms(account.budget, account.name, "count_fits", **terms)
+    return more_like(account.terms, account.last().total, plan.event)
 
 
 def count_fits_in_cap(plan: Plan, epsilon: float, delta: float = 0.0) -> int:

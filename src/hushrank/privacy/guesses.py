@@ -6,11 +6,10 @@ such data in general or of older, published data, and never from the data that a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from hushrank.exceptions import InvalidParameter
-from hushrank.parameters import check_real
+from hushrank.parameters import check_real, nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,8 @@ def check_guesses(
     for name in guesses:
         if name not in used:
             names = ", ".join(used) if used else "nothing: this forecast needs none"
-            close = get_close_matches(str(name), list(used), n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            meant = nearest_name(name, used)
+            hint = "" if meant is None else f" (did you mean {meant!r}?)"
             raise InvalidParameter(owner, "guesses", f"named {names}{hint}", name)
     limits = {name: {"minimum": table[name].minimum, "below": table[name].below} for name in guesses}
     return {name: check_real(value, name, f"the guesses of {owner}", **limits[name]) for name, value in guesses.items()}

@@ -94,6 +94,8 @@ def test_bad_terms_are_refused_before_a_file_is_made(sqlite_path, name, values):
 def test_an_unknown_name(ledger, pure):
     with pytest.raises(LedgerError, match=r"has no data set 'nobody'$"):
         ledger["nobody"]
+    with pytest.raises(LedgerError, match=r"has no data set 'patient-2025'; did you mean 'patients-2026'\?$"):
+        ledger["patient-2025"]
     with pytest.raises(InvalidParameter, match="name of Ledger must be"):
         ledger[3]
 

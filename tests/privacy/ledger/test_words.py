@@ -126,7 +126,7 @@ def test_left_in_words():
     both = "at most epsilon = 2 at delta = 1e-6 for one more release, and epsilon = 1 reserved for pure releases"
     assert words.say_left(RESERVED, entry(RESERVED)) == both
     said = words.say_left(RESERVED, entry(RESERVED, Pure(1.0), Cost(Fraction(0), Fraction(1))))
-    assert said.endswith("and nothing reserved for pure releases, none like the last")
+    assert said.endswith("and nothing reserved for pure releases, none like the last, a pure one")
 
 
 def test_counts_and_numbers_as_people_say_them():
@@ -165,11 +165,23 @@ def test_what_a_pure_release_costs_is_said_where_a_gaussian_one_is_cheaper():
 
 def test_a_refusal_in_words():
     last = entry(GDP, Gaussian(4.0), Cost(GDP.cost(Gaussian(4.0))))
-    said = words.say_refusal("rows", GDP, last, GDP.price(Gaussian(1.0), last.total))
+    said = words.say_refusal("rows", GDP, last, words.Asked(Gaussian(1.0), GDP.price(Gaussian(1.0), last.total)))
     assert said == (
         "asked for epsilon = 4.89 at delta = 1e-6 of 'rows', left at most epsilon = 2.74 at delta = 1e-6 for one more "
         "release, five more fits like the last (mu^2: asked 1, left 0.35705)"
     )
-    assert words.say_refusal("rows", PURE, entry(PURE), Cost(Fraction(2))) == (
+    assert words.say_refusal("rows", PURE, entry(PURE), words.Asked(Pure(2.0), Cost(Fraction(2)))) == (
         "asked for epsilon = 2 of 'rows', left at most epsilon = 1 for one more release"
     )
+    said = words.say_refusal("rows", GDP, last, words.Asked(Pure(1.0), GDP.price(Pure(1.0), last.total), Budget(1.0)))
+    assert "asked for epsilon = 1, which costs epsilon = 6.2" in said
+    assert "fits like the last, one with Gaussian noise (mu^2" in said and "; accepted: epsilon = 0.4" in said
+
+
+def test_what_would_be_accepted():
+    spent = Cost(RESERVED.cost(event_for(Budget(1.9, 1e-6))))
+    assert words.most_accepted(RESERVED, spent, Pure(2.0), Budget(2.0)) == 1.0  # the reserved part
+    assert words.most_accepted(PURE, Cost(), Pure(3.0), Budget(3.0, 1e-6)) == 1.0  # a pure event, whatever delta
+    two = Composed([Gaussian(0.5), Gaussian(0.5)])
+    assert words.most_accepted(GDP, Cost(), two, Budget(1.0, 1e-6)) == 0.0  # more than one release: nobody can say
+    assert words.most_accepted(GDP, Cost(GDP.cap), Gaussian(1.0), Budget(5.0, 1e-6)) == 0.0

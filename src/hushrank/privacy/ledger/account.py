@@ -8,7 +8,8 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hushrank.exceptions import InvalidParameter, LedgerError
+from hushrank.exceptions import LedgerError
+from hushrank.privacy.charging import check_same_terms
 from hushrank.privacy.events import Event, check_event
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit, parse_neighbors, parse_unit
 from hushrank.privacy.ledger import chain, names, words
@@ -219,11 +220,21 @@ class Account:
             raise LedgerError(f"data set {self._name!r} does not hold the head {head}: {lost}")
         return newest
 
-    def _warn_if_dear(self, event: Event) -> None:
+    def say_dear(self, event: Event) -> str | None:
+        """That a pure release would cost far more than a Gaussian one, and what is cheaper; None where it would not."""
         if self._terms.budget.is_pure or not words.is_pure(event):
-            return
+            return None
         spent = self.last().total if self._terms.pure else Cost()
-        said = words.say_dear(self._name, self._terms, event, spent)
+        return words.say_dear(self._name, self._terms, event, spent)
+
+    def say_refusal(self, event: Event, budget: Budget) -> str:
+        """Why a release of `budget` that was planned as `event` is refused, and what would be accepted instead."""
+        last = self.last()
+        asked = words.Asked(event, self._terms.price(event, last.total), budget)
+        return words.say_refusal(self._name, self._terms, last, asked)
+
+    def _warn_if_dear(self, event: Event) -> None:
+        said = self.say_dear(event)
         if said is not None:
             warnings.warn(f"{said}.", UserWarning, stacklevel=3)
 
@@ -236,15 +247,12 @@ class Account:
         return entry
 
     def _check_same_terms(self, neighbors: Neighbors | str | None, unit: Unit | str | None) -> None:
-        self._check_same("neighbors", None if neighbors is None else parse_neighbors(neighbors, "Account.charge"))
-        self._check_same("unit", None if unit is None else parse_unit(unit, "Account.charge"))
-
-    def _check_same(self, name: str, asked: Neighbors | Unit | None) -> None:
-        fixed = getattr(self.budget, name)
-        if asked is not None and asked != fixed:
-            other = f"one for {asked.value!r} takes `hushrank ledger create ... --{name} {asked.value}`"
-            requirement = f"{fixed.value!r}, for which data set {self._name!r} was created ({other})"
-            raise InvalidParameter("Account.charge", name, requirement, asked.value)
+        owner = "Account.charge"
+        asked = {
+            "neighbors": None if neighbors is None else parse_neighbors(neighbors, owner),
+            "unit": None if unit is None else parse_unit(unit, owner),
+        }
+        check_same_terms(self.budget, self._name, owner, **asked)
 
     def __repr__(self) -> str:
         budget = self.budget

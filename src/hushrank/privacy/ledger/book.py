@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from hushrank.exceptions import InvalidParameter, LedgerError
+from hushrank.parameters import did_you_mean
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit, parse_neighbors, parse_unit
 from hushrank.privacy.ledger import chain, history, names, schema
 from hushrank.privacy.ledger.account import Account
@@ -77,8 +78,10 @@ class Ledger:
         names.check_known_name(name, "Ledger")
         text = self._store.read(lambda connection: schema.find_terms(connection, name))
         if text is None:
-            other = names.find_look_alike(name, self.names())
-            hint = "" if other is None else f" ({name!a}), but one that looks like it: {other!a}"
+            existing = self.names()
+            other = names.find_look_alike(name, existing)
+            look_alike = f" ({name!a}), but one that looks like it: {other!a}"
+            hint = did_you_mean(name, existing) if other is None else look_alike
             raise LedgerError(f"ledger {self._store.shown} has no data set {name!r}{hint}")
         try:
             return Account(self, name, Terms.from_text(text))

@@ -85,7 +85,7 @@ class History:
         try:
             self._terms.total(last.total, cost)
         except BudgetExceeded as refusal:
-            said = words.say_refusal(self._dataset, self._terms, last, cost)
+            said = words.say_refusal(self._dataset, self._terms, last, words.Asked(event, cost))
             raise BudgetExceeded(refusal.asked, refusal.left, refusal.currency, said) from None
         return cost
 

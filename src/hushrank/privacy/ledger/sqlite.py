@@ -98,6 +98,9 @@ class SqliteStore(Store):
     def _explain(self, error: DBAPIError) -> str | None:
         code = _code(error)
         if code == "SQLITE_CANTOPEN":
+            folder = os.path.dirname(os.path.realpath(self._path))
+            if not os.path.isdir(folder):
+                return f"cannot be opened or made: the folder {folder!r} does not exist"
             return "cannot be opened" if os.path.lexists(self._path) else "does not exist"
         return _EXPLANATIONS.get("_".join(code.split("_")[:2]))
 

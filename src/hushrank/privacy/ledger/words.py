@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hushrank.privacy import gdp
 from hushrank.privacy.accountant import summed_epsilon
@@ -26,6 +26,9 @@ MOST_COUNTED = 10**6
 
 _ROOM = 1 + Fraction(1, 10**9)
 """Plans of several releases may cost more than one release of the same budget by rounding errors, far below this."""
+
+_LEAST_PART, _HALVINGS = 1e-4, 16
+"""The epsilon that would be accepted is searched for between this part of what was asked and all of it."""
 
 _HUGE = 10**300
 _DEARER = 1.1
@@ -53,15 +56,34 @@ def say_cost(terms: Terms, cost: Cost) -> str:
     return " and ".join(parts)
 
 
-def say_left(terms: Terms, last: "Entry") -> str:
-    """What is left after the entry `last`: for one more release, and for how many like the last one."""
+class Asked(NamedTuple):
+    """A charge that was asked for: its event, what each part would pay, and the budget that it was planned for."""
+
+    event: Event
+    cost: Cost
+    budget: Budget | None = None
+
+
+def say_left(terms: Terms, last: "Entry", asked: Event | None = None) -> str:
+    """What is left after the entry `last`: for one more release, and for how many like the last one.
+
+    Of what kind that was is said where it was pure, or where what was `asked` for is, and it is no matter of course.
+    """
     most = largest_epsilon(terms, last.spent)
     said = f"at most epsilon = {say_number(most)}{say_delta(terms)} for one more release" if most else "nothing"
     if terms.pure:
         pure = largest_pure(terms, last.total.pure)
         said += f", and {f'epsilon = {say_number(pure)}' if pure else 'nothing'} reserved for pure releases"
     count = None if last.event is None else more_like(terms, last.total, last.event)
-    return said if count is None or (not most and not count) else f"{said}, {say_count(count)}"
+    if count is None or last.event is None or (not most and not count):
+        return said
+    return f"{said}, {say_count(count)}{_say_kind(terms, last.event, asked)}"
+
+
+def _say_kind(terms: Terms, last: Event, asked: Event | None) -> str:
+    if terms.budget.is_pure or not (is_pure(last) or (asked is not None and is_pure(asked))):
+        return ""
+    return ", a pure one" if is_pure(last) else ", one with Gaussian noise"
 
 
 def say_count(count: int) -> str:
@@ -74,10 +96,52 @@ def say_count(count: int) -> str:
     return f"{number} more {'fit' if count == 1 else 'fits'} like the last"
 
 
-def say_refusal(dataset: str, terms: Terms, last: "Entry", cost: Cost) -> str:
-    """Why a charge of `cost` after the entry `last` is refused; read after "budget exceeded: "."""
-    said = f"asked for {say_cost(terms, cost)} of {dataset!r}, left {say_left(terms, last)}"
-    return said if terms.budget.is_pure else f"{said} (mu^2: asked {_show(cost.main)}, left {_left_of(terms, last)})"
+def say_refusal(dataset: str, terms: Terms, last: "Entry", asked: Asked) -> str:
+    """Why a charge after the entry `last` is refused; read after "budget exceeded: ".
+
+    With the budget that was planned, it also says that one where its delta is another, and what would be accepted.
+    """
+    budget = asked.budget
+    wanted = say_cost(terms, asked.cost)
+    if budget is not None and budget.delta != terms.budget.delta:
+        at = "" if budget.is_pure else f" at delta = {say_number(budget.delta)}"
+        wanted = f"epsilon = {say_number(budget.epsilon)}{at}, which costs {wanted},"
+    said = f"asked for {wanted} of {dataset!r}, left {say_left(terms, last, asked.event)}"
+    if not terms.budget.is_pure:
+        said += f" (mu^2: asked {_show(asked.cost.main)}, left {_left_of(terms, last)})"
+    most = 0.0 if budget is None else most_accepted(terms, last.total, asked.event, budget)
+    return f"{said}; accepted: {say_most(most, budget)}" if budget is not None and most else said
+
+
+def say_most(epsilon: float, budget: Budget) -> str:
+    """The largest epsilon of a budget, as one says it after "accepted: "."""
+    at = "" if budget.is_pure else f" at delta = {say_number(budget.delta)}"
+    return f"epsilon = {say_number(epsilon)} or less{at}"
+
+
+def most_accepted(terms: Terms, spent: Cost, event: Event, budget: Budget) -> float:
+    """The largest epsilon of three digits at which a release like `event` is accepted, at the delta of `budget`; or 0.
+
+    0 also where the event costs more than one release of the budget, so that nobody can say.
+    """
+
+    delta = 0.0 if is_pure(event) else budget.delta
+
+    def fits(epsilon: float) -> bool:
+        price = terms.price(event_for(Budget(epsilon, delta)), spent)
+        room = 1 if is_pure(event) else _ROOM
+        return spent.pure + price.pure <= terms.pure_limit and spent.main + price.main * room <= terms.limit
+
+    if terms.cost(event) > terms.cost(event_for(Budget(budget.epsilon, delta))) * _ROOM:
+        return 0.0
+    low, high = budget.epsilon * _LEAST_PART, budget.epsilon
+    if not fits(low):
+        return 0.0
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    # The number that is meant may lie between the two: from the upper one down.
+    return _largest(high, fits)
 
 
 def is_pure(event: Event) -> bool:
