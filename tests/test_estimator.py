@@ -224,6 +224,8 @@ def test_a_check_says_what_the_ledger_would_refuse(tmp_path):
         found = pca(ledger=account).check(X)
         assert found.has_problems and "asked for epsilon = 1" in str(found) and account.last().number == 0
         assert not pca(ledger=ledger.create("more", epsilon=5)).check(X).has_problems
+        dear = pca(ledger=ledger.create("both", epsilon=30, delta=1e-6)).check(X)
+        assert [finding.level for finding in dear.findings if finding.name == "price"] == ["warning"]
 
 
 @pytest.mark.parametrize("name", CHECKED)

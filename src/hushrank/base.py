@@ -182,7 +182,10 @@ class PrivateRelease(Forecasting, Promising, ABC):
         return {}
 
     def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
-        """Memory and time of a fit, by name and unit, from public numbers alone; nothing where nobody measured them."""
+        """Memory and time of a fit, by name and unit; nothing where nobody measured them.
+
+        A plan gives public sizes alone. A check, for the data holder, adds what it has counted, and the threads.
+        """
         return {}
 
     def _noise_probe(self, releases: Any, sizes: Sizes) -> "NoiseProbe | None":

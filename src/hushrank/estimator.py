@@ -29,7 +29,7 @@ from hushrank.engine.progress import show_fit
 from hushrank.engine.protocol import Engine
 from hushrank.exceptions import DataWarning, InvalidParameter, NotFitted
 from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
-from hushrank.privacy.charging import refusal_of
+from hushrank.privacy.charging import findings_of
 from hushrank.privacy.events import together
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.noise.source import NoiseSource
@@ -194,13 +194,14 @@ iterator of blocks, or function that returns such an iterator
         sizes = {name: size for name, size in {**source.sizes, **look.counts}.items() if name in self._sizes}
         cautions = [*budget_cautions(budget, people_of(look.counts)), *self._cautions(source, engine)]
         findings = [*look.findings, *(Finding("warning", "caution", text) for text in cautions)]
-        refusal = refusal_of(self.ledger, together(step.event for step in releases.steps()), budget, self._unit)
-        findings += [] if refusal is None else [Finding("problem", "budget", refusal)]
+        event = together(step.event for step in releases.steps())
+        findings += [Finding(*told) for told in findings_of(self.ledger, event, budget, self._unit)]
         notes, resources = [], {}
         if set(sizes) == set(self._sizes) and min(sizes.values()) > 0:
             plan = self.plan(**sizes)
             notes = [note for note in plan.notes if note not in cautions]
-            resources = {**plan.resources, **self._resources(releases, {**sizes, **look.counts})}
+            known = {**sizes, **look.counts, "n_threads": threads_of(engine)}
+            resources = {**plan.resources, **self._resources(releases, known)}
         findings += [Finding("note", "plan", note) for note in notes]
         nouns = {name: line.option for name, line in self._sizes.items() if line.option}
         return Check(type(self).__name__, look.counts, tuple(findings), resources, nouns)

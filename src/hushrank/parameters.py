@@ -1,8 +1,9 @@
-"""Parameter tables and checks of single values, with one shape of error (`hushrank.exceptions.InvalidParameter`)."""
+"""Parameter tables, checks of values with one shape of error (`InvalidParameter`), guesses at misspelled names."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,9 @@ from hushrank.exceptions import InvalidParameter
 
 DEFAULT_N_MAX = 1 << 26
 """Public bound on the number of people where nobody stated another one."""
+
+_LIKE = 0.6  # of `difflib`, from which on two names are alike
+_MOST_NAMES = 10_000  # compared: one header may have a million
 
 
 def check_real(
@@ -215,3 +219,39 @@ def check_parameters(table: Mapping[str, Param], values: Mapping[str, Any], owne
     """Check every value against its line of the table, in the order of the table."""
     for name, line in table.items():
         line.check(values[name], name, owner)
+
+
+def did_you_mean(name: Hashable, known: Iterable[Hashable]) -> str:
+    """The end of a message about an unknown name: "; did you mean 'x'?", or nothing where no known name is like it.
+
+    Capitals, spaces, hyphens and underscores do not count. Names are those of a header, a schema or an option, never
+    values of a person's record.
+
+    Examples
+    --------
+    >>> did_you_mean("housage", ["age", "houseage", "rooms"])
+    "; did you mean 'houseage'?"
+    >>> did_you_mean("Total Bedrooms", ["total_rooms", "total_bedrooms"])
+    "; did you mean 'total_bedrooms'?"
+    >>> did_you_mean("weight", ["age", "houseage", "rooms"])
+    ''
+    """
+    nearest = nearest_name(name, known)
+    return "" if nearest is None else f"; did you mean {nearest!r}?"
+
+
+def nearest_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
+    """The known name that is most like `name`, as `did_you_mean` compares them; None where none is like it."""
+    if not isinstance(name, str):
+        return None
+    wanted = _plain(name)
+    best, nearest = _LIKE, None
+    for one, _ in zip((one for one in known if isinstance(one, str)), range(_MOST_NAMES), strict=False):
+        matcher = SequenceMatcher(None, _plain(one), wanted)
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
+            best, nearest = matcher.ratio(), one
+    return nearest
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name.casefold() if sign not in " -_")

@@ -1,40 +1,23 @@
-"""CPU time of a fit from the number of its ratings or records: lines through measured times of data in memory.
+"""The names under which plans and checks tell what a fit will take, the same for all jobs.
 
-They are good to a factor of two or so on one machine: 2000 to 8000 users, 200 to 2500 items and 0.1 to 0.5 million
-ratings; 2000 to 8000 users of 8 to 32 records with 10 to 100 features; 10,000 to 40,000 measurements of matrices of
-8 x 8 to 30 x 30. Files must be parsed besides, and the first fit after an installation compiles. What nobody measured,
-such as the method "factored_gradient", has no line.
+Each job has its lines in its own `resources`: simple ones through measured CPU times of one thread and data in memory,
+with the arrays that the code allocates. They are good to a factor of two or so on one machine, for the sizes that
+benchmarks/bench_fit_times.py measures. Files must be parsed besides, and the first fit after an installation compiles.
 """
 
 CPU_TIME = "CPU time, about (s)"
+MEMORY = "memory beyond the rows (MB)"
 
-_SECONDS_OF_RATING = {"spectral": 1.3e-6, "als": 2.2e-6}
+MICRO, NUMBER_BYTES = 1e-6, 8.0
 
 
-def rating_time(n_ratings: int | None, method: object) -> dict[str, float]:
-    """Of a completion; empty where the number of ratings is not known, as in plans.
+def tell_resources(*, seconds: float | None = None, n_bytes: float | None = None) -> dict[str, float]:
+    """What is known of both, in the order in which it is printed.
 
     Examples
     --------
-    >>> rating_time(1_000_000, "spectral"), rating_time(None, "spectral")
-    ({'CPU time, about (s)': 1.32}, {})
+    >>> tell_resources(seconds=0.25, n_bytes=3e6), tell_resources()
+    ({'memory beyond the rows (MB)': 3.0, 'CPU time, about (s)': 0.25}, {})
     """
-    seconds = _SECONDS_OF_RATING.get(method) if isinstance(method, str) else None
-    return {} if n_ratings is None or seconds is None else {CPU_TIME: 0.02 + seconds * n_ratings}
-
-
-def record_time(n_records: int | None, n_features: int, method: object) -> dict[str, float]:
-    """Of a representation by gradient steps; empty where the number of records is not known, as in plans."""
-    if n_records is None or method != "gradient":
-        return {}
-    return {CPU_TIME: 0.05 + 8e-6 * n_records * (1.0 + n_features / 60.0)}
-
-
-def measurement_time(n_samples: int, n_rows: int, n_columns: int, design: str) -> dict[str, float]:
-    """Of a trace regression, by the numbers that a record has."""
-    seconds = {
-        "dense": 8e-8 * (n_rows * n_columns + 60.0),
-        "rank_one": 2.5e-7 * (n_rows + n_columns + 30.0),
-        "entry": 1.1e-5,
-    }
-    return {CPU_TIME: 0.05 + seconds[design] * n_samples}
+    memory = {} if n_bytes is None else {MEMORY: n_bytes / 1e6}
+    return memory | ({} if seconds is None else {CPU_TIME: seconds})

@@ -113,6 +113,17 @@ def test_a_file_keeps_it(model, tmp_path):
         paid.save(tmp_path / "paid")
 
 
+def test_a_check_looks_at_the_ratings_and_spends_nothing(model, tmp_path):
+    account = Ledger(tmp_path / "budget.db").create("ratings", epsilon=1, delta=1e-6, unit="user")
+    paid = PrivateEvaluation(epsilon=5.0, delta=1e-2, ledger=account)
+    check = paid.check(RATINGS, model)
+    assert check.counts["n_items"] == N_ITEMS and check.counts["n_ratings"] == RATINGS.num_rows
+    assert {finding.name for finding in check.findings} >= {"caution", "budget"}
+    assert account.spent().amount == 0 and not hasattr(paid, "released_")
+    with pytest.raises(InvalidParameter, match="model of PrivateEvaluation must be a fitted PrivateCompletion"):
+        paid.check(RATINGS)
+
+
 def test_nothing_is_charged_for_what_is_refused(model, tmp_path):
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.create("ratings", epsilon=1.0, delta=1e-6, unit="user")

@@ -1,5 +1,7 @@
 """The plan of a recommender: one cap, from parameters and public sizes alone; the same with and without what learns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -41,8 +43,17 @@ def test_a_planner_plans_what_the_estimator_does(terms):
 def test_facts_about_items_change_no_plan():
     """They are public: event, noise and guarantee are those of a fit without them."""
     expected = Planner(**TERMS).plan(**SIZES)
+    assert expected.notes == ()
     for terms in ({"item_features": np.zeros((50, 2))}, {"item_features": FACTS, "new_items": [3]}):
-        assert Planner(**TERMS, **terms).plan(**SIZES) == expected
+        planned = Planner(**TERMS, **terms).plan(**SIZES)
+        assert planned.notes == ("the forecast is without item features; those that tell about tastes lower the error",)
+        assert replace(planned, notes=()) == expected
+
+
+@pytest.mark.parametrize("method", ["als", hr.FactoredGradient()])
+def test_a_forecast_says_whose_it_is(method):
+    [note] = Planner(**TERMS, method=method).plan(**SIZES).notes
+    assert note == "the forecast is that of method 'spectral': others have none of their own"
 
 
 @pytest.mark.parametrize("items", [50, np.int64(50), [f"film {j}" for j in range(50)], Catalogue(50)])

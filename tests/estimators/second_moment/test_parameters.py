@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hushrank.estimators.second_moment.parameters import (
@@ -10,12 +11,15 @@ from hushrank.estimators.second_moment.parameters import (
     ROW_PARAMS,
     SCALE_PARAMS,
     BoundsParam,
+    check_names,
+    limits_of,
     read_bounds,
 )
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.estimators.second_moment.planners import CovariancePlanner, LowRankPlanner, PCAPlanner
-from hushrank.exceptions import InvalidParameter
+from hushrank.exceptions import InvalidParameter, ModelFileError
 from hushrank.loading import load
+from hushrank.privacy.ledger import Ledger
 
 LINE = SCALE_PARAMS["column_bounds"]
 GOOD = [
@@ -48,6 +52,91 @@ def test_others_are_refused_in_words(value):
         read_bounds(value, "column_bounds", "Somebody")
     with pytest.raises(InvalidParameter, match=message):
         LINE.check(value, "column_bounds", "Somebody")
+
+
+def test_limits_by_name_follow_the_columns_of_the_data():
+    named = {"income": (0, 5e5), "age": (0, 120)}
+    assert read_bounds(named, "column_bounds", "Somebody").tolist() == [[0.0, 5e5], [0.0, 120.0]]
+    assert limits_of(named, 2, ("age", "income"), "Somebody").tolist() == [[0.0, 120.0], [0.0, 5e5]]
+    assert limits_of(named, 2, None, "Somebody").tolist() == [[0.0, 5e5], [0.0, 120.0]]  # a plan knows no names
+    check_names(named, ("age", "income"), "Somebody")
+    check_names((0, 1), None, "Somebody")
+    assert limits_of((0, 1), 2, ("a", "b"), "Somebody").tolist() == [[0.0, 1.0]] * 2
+    assert limits_of([(0, 1), (2, 3)], 2, ("b", "a"), "Somebody").tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "got"),
+    [
+        (("age", "income", "city"), "no limits of 'city'"),
+        (("age",), "limits of 'income', which is no column of the data"),
+        (("age", "salary"), "no limits of 'salary', but of 'income', which is no column of the data"),
+        (("age", "incomes"), "no limits of 'incomes', but of 'income', .*did you mean 'incomes'"),
+    ],
+)
+def test_limits_of_other_columns_are_refused(columns, got):
+    with pytest.raises(InvalidParameter, match=rf"column_bounds of Somebody must be .* got .*{got}"):
+        check_names({"income": (0, 5e5), "age": (0, 120)}, columns, "Somebody")
+
+
+def test_limits_by_name_are_refused_where_columns_have_none():
+    model = PrivatePCA(1, column_bounds={"a": (0, 1), "b": (0, 1)}, epsilon=5.0)
+    message = r"column_bounds of PrivatePCA must be pairs in the order of the columns, where the data have no names"
+    for ask in (model.fit, model.check):
+        with pytest.raises(InvalidParameter, match=message):
+            ask(np.ones((3, 2)))
+
+
+def test_a_refusal_of_limits_by_name_names_the_column():
+    for pair in ((1, 0), 3.0, [(0, 1), (2, 3)], (0, np.nan), "0,1"):
+        with pytest.raises(InvalidParameter, match=r"got \{'age': "):
+            read_bounds({"income": (0, 5e5), "age": pair}, "column_bounds", "Somebody")
+
+
+def test_limits_by_name_give_the_fit_that_limits_in_order_give(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).random((60, 3)) * [1, 2, 3], columns=["a", "b", "c"])
+    terms = {"epsilon": 5.0, "center": [0.5, 1.0, 1.0], "random_state": 1}
+    in_order = PrivatePCA(2, column_bounds=[(0, 1), (0, 2), (-1, 3)], **terms).fit(table)
+    by_name = PrivatePCA(2, column_bounds={"c": (-1, 3), "a": (0, 1), "b": (0, 2)}, **terms)
+    assert by_name.fit(table).components_.tolist() == in_order.components_.tolist()
+    assert by_name.check(table).to_dict() == in_order.check(table).to_dict()
+    by_name.save(tmp_path / "model")
+    named = load(tmp_path / "model").column_bounds
+    assert named == {"c": (-1.0, 3.0), "a": (0.0, 1.0), "b": (0.0, 2.0)} and list(named) == ["c", "a", "b"]
+
+
+def test_limits_of_many_names_survive_a_file(tmp_path):
+    """A header has room for few bytes and brackets; names may have spaces and line breaks."""
+    names = [f"{'[' * 5000} a\n b{j}" for j in range(60)]
+    value = {name: (-0.1, 1.0 + j) for j, name in enumerate(names)}
+    model = PrivatePCA(1, epsilon=5.0, delta=1e-6, column_bounds=value)
+    model.fit(pd.DataFrame(np.zeros((3, 60)), columns=names)).save(tmp_path / "model")
+    assert load(tmp_path / "model").column_bounds == value
+
+
+@pytest.mark.parametrize("saved", [["0.0 1.0 a", "0.0 1.0 a"], ["0.0 a"], ["x 1.0 a"], ["0.0 1.0 a", 3]])
+def test_limits_by_name_that_no_file_has_are_refused(saved):
+    with pytest.raises((ValueError, AttributeError)):
+        LINE.from_json(saved)
+
+
+def test_a_file_with_limits_of_other_columns_is_refused(tmp_path):
+    model = PrivatePCA(1, epsilon=5.0, column_bounds={"a": (0, 1), "b": (0, 2)})
+    model.fit(pd.DataFrame(np.ones((5, 2)), columns=["a", "b"]))
+    model.feature_names_in_ = np.array(["a", "c"], object)
+    with pytest.raises((ModelFileError, InvalidParameter, ValueError), match="no limits of 'c'"):
+        model.save(tmp_path / "model")
+        load(tmp_path / "model")
+
+
+def test_limits_of_other_columns_cost_nothing(tmp_path):
+    account = Ledger(tmp_path / "budget.db").create("rows", epsilon=9.0, neighbors="replace", unit="row")
+    table = pd.DataFrame({"a": [0.5], "b": [0.5]})
+    for names, got in (("ax", "no limits of 'b', but of 'x'"), ("a", "no limits of 'b'"), ("abc", "limits of 'c'")):
+        model = PrivatePCA(1, column_bounds={name: (0, 1) for name in names}, epsilon=5.0, ledger=account)
+        with pytest.raises(InvalidParameter, match=got):
+            model.fit(table)
+    assert account.spent().amount == 0
 
 
 def test_limits_are_not_changed_and_not_kept():

@@ -1,6 +1,7 @@
 """Private PCA: the limit without noise, planted data, identities and refusals. Bounds and noise: test_estimator."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -128,7 +129,7 @@ def test_ratios_are_shares_of_a_whole_whatever_the_noise(matrix, ratios, radius,
     for kind, degrees, scale in [("gaussian", 0, 1e-9), ("wishart", 4, 1e-9), ("gaussian", 0, 0.7), ("wishart", 4, 9)]:
         moment = SecondMoment(matrix, 10, np.zeros(3), NoiseLaw(kind, scale, degrees))
         monkeypatch.setattr(pca, "_release", lambda *_, moment=moment: moment)
-        learned = pca._fit(None, releases, None, None)
+        learned = pca._fit(SimpleNamespace(columns=None), releases, None, None)
         found = learned["explained_variance_ratio_"]
         if scale < 1e-3:
             assert found == pytest.approx(ratios, abs=1e-6)

@@ -23,7 +23,7 @@ def test_memory_grows_with_columns_threads_and_pure_noise_and_not_with_rows():
     assert memory_bytes(WORK, 8) > memory_bytes(WORK, 2)
     assert memory_bytes(changed(is_pure=True), 2) > memory_bytes(WORK, 2)
     few, many = (fit_resources(n, WORK)["memory beyond the rows (MB)"] for n in (10, 10**9))
-    assert few == many == memory_bytes(WORK, 2) / 1e6
+    assert few == many < memory_bytes(WORK, 2) / 1e6  # which also has blocks that must be converted
 
 
 def test_complex_columns_count_twice():
@@ -37,6 +37,7 @@ def test_time_grows_with_rows_columns_and_passes():
         assert seconds(10**6, more) > base
     assert seconds(2 * 10**6, WORK) == pytest.approx(2 * base, rel=0.01)
     assert fit_resources(10**6, WORK)["CPU time, about (s)"] == base
+    assert "CPU time, about (s)" not in fit_resources(10**6, changed(is_drawn=True))  # it depends on the data
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ import numpy as np
 
 from hushrank.archive.attributes import Attribute
 from hushrank.base import Sizes
+from hushrank.data.findings import Check, Look
+from hushrank.data.ratings.checking import look_at_ratings
 from hushrank.data.ratings.leave_out import LeaveOut
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.data.source import Source
@@ -165,6 +167,10 @@ class PrivateEvaluation(EvaluationPlanner, PrivateEstimator):
         """
         return self._fit_data(X, model)
 
+    def check(self, X: Any, model: Any = None) -> Check:
+        """Try `fit` on these ratings without spending anything, as the checks of all estimators do. NOT PRIVATE."""
+        return self._check_data(X, model)
+
     def scores(self) -> list[PaidScore]:
         """The quotients of the released sums, with intervals that hold what they are without noise in 95 % of cases."""
         learned = self._learned()
@@ -203,6 +209,9 @@ class PrivateEvaluation(EvaluationPlanner, PrivateEstimator):
         ratings = read_for(recommender, X, self.n_users, owner)
         contest = make_recommender_contest(recommender, self._rule, self.k, baselines=self.baselines)
         return HeldOutRatings(ratings, contest, rating_width(recommender))
+
+    def _look(self, source: Any, releases: EvaluationRelease) -> Look:
+        return look_at_ratings(source.ratings, None if self.n_users is None else int(self.n_users))
 
     def _fit(self, source: Any, releases: EvaluationRelease, noise: Any, total: Any) -> dict[str, Any]:
         released = release_vector(total(sum_numbers, (source.contest, releases)), releases.lattice, noise)

@@ -29,7 +29,7 @@ class HeldOutRatings(Source):
 
     def __init__(self, ratings: Any, contest: Contest, rating_width: float) -> None:
         super().__init__(ratings.n_samples)
-        self._ratings, self.contest, self.rating_width = ratings, contest, rating_width
+        self.ratings, self.contest, self.rating_width = ratings, contest, rating_width
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -39,15 +39,15 @@ class HeldOutRatings(Source):
     @property
     def n_users(self) -> int:
         """The public number of users."""
-        return int(self._ratings.n_users)
+        return int(self.ratings.n_users)
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
         """Blocks of users with all of their ratings."""
-        return iter(self._ratings.blocks(max_rows))
+        return iter(self.ratings.blocks(max_rows))
 
     def empty_block(self) -> Any:
         """A block without users."""
-        return self._ratings.empty_block()
+        return self.ratings.empty_block()
 
 
 def check_recommender(recommender: Any, owner: str) -> None:

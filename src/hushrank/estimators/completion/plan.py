@@ -3,7 +3,7 @@
 The estimator and the command line both use this; nothing here needs numba or scikit-learn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.estimators.completion.choice_forecast import expect_choice_factors, forecast_choices
+from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.forecast import (
     expect_matrix_factors,
     expect_ratings,
@@ -25,7 +26,7 @@ from hushrank.estimators.completion.guesses import (
     SHARES,
     default_guesses,
 )
-from hushrank.estimators.completion.options import METHODS, to_options
+from hushrank.estimators.completion.options import METHODS, Spectral, to_options
 from hushrank.estimators.completion.parameters import (
     CatalogueParam,
     CompletionMethodParam,
@@ -33,7 +34,7 @@ from hushrank.estimators.completion.parameters import (
     NewItemsParam,
     build_catalogue,
 )
-from hushrank.estimators.fit_times import rating_time
+from hushrank.estimators.completion.resources import RatingWork, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget, Unit
@@ -150,8 +151,24 @@ class CompletionPlanner(PrivateRelease):
         to_options(self.method).check_size(n_items, self.rank)
         return plan_shared_budget(budget, type(self).__name__)
 
+    def _notes(self, releases: SharedBudget, sizes: Sizes) -> Iterator[str]:
+        """What the forecast leaves out: it was calibrated with the default method and without features."""
+        if not isinstance(to_options(self.method), Spectral):
+            yield "the forecast is that of method 'spectral': others have none of their own"
+        if self.item_features is not None:
+            yield "the forecast is without item features; those that tell about tastes lower the error"
+
     def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
-        return rating_time(sizes.get("n_ratings"), self.method)
+        n_ratings = sizes.get("n_ratings")
+        if n_ratings is None:  # in plans: it is not public
+            return {}
+        mu, options = 1.0 / releases.event.noise_multiplier, to_options(self.method)
+        counts = (sizes["n_users"], sizes["n_items"], n_ratings, int(self.rank), self._n_public_columns())
+        return fit_resources(RatingWork(*counts, mu, options, bool(self.offsets), self._is_implicit))
+
+    def _n_public_columns(self) -> int:
+        """Columns of public features, which an estimator has counted: here as many as users may have slopes on."""
+        return 0 if self.item_features is None else FEATURES.most_slopes
 
     @property
     def _guessed(self) -> Mapping[str, Guess]:

@@ -144,6 +144,11 @@ class PublicFacts:
         taken: Public = public
         return taken
 
+    def _n_public_columns(self) -> int:
+        """Columns of the features that were read before the charge, none where there are none."""
+        _, (features, _) = self.__dict__.get("_made_public", (None, (None, None)))
+        return 0 if features is None else int(features.values.shape[1])
+
     def _public_terms(self) -> tuple[Any, ...]:
         return (self.items, self.item_features, self.new_items)
 

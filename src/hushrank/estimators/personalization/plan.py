@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from hushrank.base import Param, PrivateRelease, Releases, Sizes
 from hushrank.bounds.representation import START_DEGRADED, START_HOPELESS, start_noise_ratio
-from hushrank.estimators.fit_times import record_time
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection, round_events
 from hushrank.estimators.personalization.options import METHODS, PersonalizationMethodParam, to_options
+from hushrank.estimators.personalization.resources import RecordWork, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Pure
@@ -138,7 +138,11 @@ class RepresentationPlanner(PrivateRelease):
             yield f"few users for this budget: the noise of the start is {ratio:.2g} of its signal; expect a loss"
 
     def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
-        return record_time(sizes.get("n_records"), sizes["n_features"], self.method)
+        n_records = sizes.get("n_records")
+        if n_records is None:  # in plans: it is not public
+            return {}
+        counts = (sizes["n_users"], sizes["n_features"], n_records, int(self.n_components))
+        return fit_resources(RecordWork(*counts, to_options(self.method), self._is_logistic))
 
     def _default_guesses(self, sizes: Sizes) -> dict[str, float]:
         return super()._default_guesses(sizes) if self._is_adaptive else {}

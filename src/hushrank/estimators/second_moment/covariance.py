@@ -59,9 +59,10 @@ class PrivateCovariance(CovariancePlanner, SecondMomentEstimator):
         How the exponential mechanism draws several directions: all at once, or one after the other with a part of
         epsilon each. "joint" is more accurate; "auto" takes it where the slowest data take minutes, which is where the
         number of directions times the cube of the number of columns is at most 10^9.
-    column_bounds : pair, array of shape (n_features, 2) or None, default None
-        Public low and high of each column, or one pair for all. Entries are clipped to them and measured from the
-        middle in half widths, so that columns of different units count alike. Needs radius="private".
+    column_bounds : pair, array of shape (n_features, 2), dict of names to pairs or None, default None
+        Public low and high of each column, in their order or by name, or one pair for all. Entries are clipped to them
+        and measured from the middle in half widths, so that columns of different units count alike. Needs
+        radius="private".
     standardize : None, "after" or "private", default None
         "after" divides by the released deviation of each column: `covariance_` becomes the correlation matrix, at no
         cost. "private" buys scales of the columns before (10 % of the budget, and 2.5 % for a radius), for bounds that
@@ -191,7 +192,7 @@ class PrivateCovariance(CovariancePlanner, SecondMomentEstimator):
         return COLUMNS if self.rank is None else "rank"
 
     def _fit(self, source: Any, releases: MomentPlan, noise: Any, total: Any) -> dict[str, Any]:
-        released = self._release(releases, noise, total)  # bound and release
+        released = self._release(releases, noise, total, source.columns)  # bound and release
         n, d = released.n_samples, releases.n_features  # post-process
         learned: dict[str, Any] = {"center_": released.center, "n_": n}
         if released.radius is not None:

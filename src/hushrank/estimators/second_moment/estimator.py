@@ -6,7 +6,8 @@ Privacy    docs/privacy/second_moment.md, Theorems 1 and 2; docs/privacy/orbit.m
 """
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -22,7 +23,7 @@ from hushrank.estimator import PrivateEstimator, Total
 from hushrank.estimators.second_moment.learning import Task, learn_moment
 from hushrank.estimators.second_moment.orbit_draw import release_orbit
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan
-from hushrank.estimators.second_moment.parameters import read_bounds
+from hushrank.estimators.second_moment.parameters import check_names, limits_of
 from hushrank.estimators.second_moment.plan import MomentPlan, SecondMomentPlanner
 from hushrank.estimators.second_moment.probe import second_moment_probe
 from hushrank.estimators.second_moment.public_plan import SecondMomentPlan
@@ -65,8 +66,15 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
     def _radius_attribute(self) -> dict[str, Attribute]:
         return {"radius_": Attribute(float, above=0)} if self._has_private_radius else {}
 
+    def _read(self, *data: Any) -> Any:
+        source = super()._read(*data)
+        check_names(self.column_bounds, source.columns, type(self).__name__)
+        return source
+
     def _check_source(self, source: Rows, releases: MomentPlan) -> None:
         owner = type(self).__name__
+        if self.column_bounds is not None:  # now that their order is known
+            self._frame_bound(source.n_features, source.columns)
         if not source.can_repeat and (self._has_private_radius or isinstance(self.center, str)):
             option = "radius='private'" if self._has_private_radius else "center='private'"
             requirement = f"data that can be read several times (a function that returns the iterator) for {option}"
@@ -75,7 +83,8 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             self._check_count(source.n_samples)
 
     def _check_learned(self, learned: Mapping[str, Any]) -> None:
-        """Refuse sureness and choices of columns that no fit gives."""
+        """Refuse sureness, choices of columns and limits by name that no fit gives."""
+        check_names(self.column_bounds, learned.get("feature_names_in_"), type(self).__name__)
         alignment = learned.get("alignment_")
         if alignment is not None and alignment.max() > 1:
             raise ValueError("alignment_ has numbers above 1")
@@ -93,11 +102,11 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
     def _look(self, source: Rows, releases: MomentPlan) -> Look:
         d, limits = source.n_features, None
         if self.column_bounds is not None:
-            limits = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", type(self).__name__), (d, 2))
+            limits = limits_of(self.column_bounds, d, source.columns, type(self).__name__)
         # No row within limits is longer than its bound, but for rounding.
-        bound = (
-            np.inf if self.row_norm is None else self._frame_bound(d) if self._has_private_radius else self._bound(d)
-        )
+        bound = math.inf
+        if self.row_norm is not None:
+            bound = self._frame_bound(d, source.columns) if self._has_private_radius else self._bound(d)
         n_max = self.n_max if releases.neighbors is Neighbors.REPLACE else None
         is_scaled = self.standardize is not None
         return look_at_rows(source, RowTerms(bound, self._check_center(d), limits, is_scaled, n_max))
@@ -105,19 +114,21 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
     def _memory_bytes(self, source: Rows, threads: int) -> float:
         return memory_bytes(self._work(source.n_features), threads)
 
-    def _release(self, plan: MomentPlan, noise: NoiseSource, total: Total) -> SecondMoment:
-        """Bound and release."""
+    def _release(
+        self, plan: MomentPlan, noise: NoiseSource, total: Total, columns: Sequence[Hashable] | None = None
+    ) -> SecondMoment:
+        """Bound and release; `columns` are the names that limits of columns may be for."""
         if isinstance(plan, RadiusBudget):
             releases = RowReleases(plan.event, plan.neighbors, self.n_max, noise, total, self._report)
-            return learn_moment(self._task(plan), releases, self._check_count)
+            return learn_moment(self._task(plan, columns), releases, self._check_count)
         return self._release_within_public_radius(plan, noise, total)
 
-    def _task(self, plan: RadiusBudget) -> Task:
+    def _task(self, plan: RadiusBudget, columns: Sequence[Hashable] | None = None) -> Task:
         """What a private radius is searched for in: limits and center of the rows, and the budget."""
         d = plan.n_features
         frame = Frame(d * (2 if self._is_complex else 1))
         if self.column_bounds is not None:
-            low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", type(self).__name__), (d, 2)).T
+            low, high = limits_of(self.column_bounds, d, columns, type(self).__name__).T
             frame = frame.limited(low.copy(), high.copy()).moved((low + high) / 2).scaled(2.0 / (high - low))
         center = self._check_center(d)
         if center is not None:
@@ -127,7 +138,7 @@ class SecondMomentEstimator(SecondMomentPlanner, PrivateEstimator):
             setting=replace(self._setting(plan, self.n_samples or 0), n_features=d),
             wanted=self._wanted(),
             frame=frame,
-            row_norm=self._frame_bound(d),
+            row_norm=self._frame_bound(d, columns),
             field=Field(self.field),
             n_max=self.n_max,
             least_columns=spectrum.rank,

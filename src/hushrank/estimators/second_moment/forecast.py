@@ -15,6 +15,8 @@ from hushrank.privacy.mechanisms.fields import Field
 from hushrank.privacy.mechanisms.gram import GramLattice, gram_lattice
 from hushrank.privacy.mechanisms.symmetric import SymmetricLattice
 
+NOT_CENTERED_IN_LIMITS = "without a center, results are about the middle of the limits of the columns"
+NOT_CENTERED = "no center: where the means of columns are far from zero, the first component is mostly the mean"
 WIDE = 2000
 """Columns from which on a choice of them is suggested."""
 

@@ -193,7 +193,7 @@ class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
         }
 
     def _fit(self, source: Any, releases: MomentPlan, noise: Any, total: Any) -> dict[str, Any]:
-        released = self._release(releases, noise, total)  # bound and release
+        released = self._release(releases, noise, total, source.columns)  # bound and release
         levels, sample = self._public_levels(), released.matrix  # post-process
         learned: dict[str, Any] = {"center_": released.center}
         if released.radius is not None:

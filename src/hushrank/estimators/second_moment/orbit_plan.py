@@ -66,6 +66,12 @@ class OrbitPlan:
         return eigenvalues_step("eigenvalues", self.eigenvalues, self.rank), draw
 
 
+def has_joint_draw(rank: int, n_features: int, strategy: str) -> bool:
+    """Whether several directions are drawn at once; how long that takes depends on the data."""
+    is_fast = rank * n_features**3 <= RECIPE.joint_work
+    return rank > 1 and (strategy == "joint" or (strategy == "auto" and is_fast))
+
+
 def plan_orbit(
     events: Mapping[str, Event],
     *,
@@ -85,7 +91,7 @@ def plan_orbit(
     """
     vectors = events["vectors"]
     assert isinstance(vectors, Pure)
-    is_joint = rank == 1 or strategy == "joint" or (strategy == "auto" and rank * n_features**3 <= RECIPE.joint_work)
+    is_joint = rank == 1 or has_joint_draw(rank, n_features, strategy)
     event: Pure | Repeated = Pure(vectors.epsilon, bounded_range=True)
     if not is_joint:
         event = Repeated(Pure(float_at_most(Fraction(vectors.epsilon) / rank), bounded_range=True), rank)

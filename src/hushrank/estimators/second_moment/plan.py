@@ -6,7 +6,7 @@ it is a count, a center and a second moment (`public_plan`). Nothing here needs 
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -14,6 +14,8 @@ import numpy as np
 
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.estimators.second_moment.forecast import (
+    NOT_CENTERED,
+    NOT_CENTERED_IN_LIMITS,
     draw_forecast,
     noise_forecast,
     radius_draw_forecast,
@@ -21,8 +23,8 @@ from hushrank.estimators.second_moment.forecast import (
     radius_notes,
     wide_notes,
 )
-from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, plan_orbit
-from hushrank.estimators.second_moment.parameters import ROW_PARAMS, FloatArray, read_bounds
+from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, has_joint_draw, plan_orbit
+from hushrank.estimators.second_moment.parameters import ROW_PARAMS, FloatArray, limits_of, read_bounds
 from hushrank.estimators.second_moment.public_plan import SecondMomentPlan, Spectrum
 from hushrank.estimators.second_moment.radius_plan import (
     LARGEST_NORM,
@@ -95,7 +97,7 @@ class SecondMomentPlanner(PrivateRelease):
         return {} if self.n_samples is None else {"n_samples": int(self.n_samples)}
 
     def _plan(self, budget: Budget, sizes: Sizes) -> MomentPlan:
-        n_features = sizes["n_features"]
+        n_features, owner = sizes["n_features"], type(self).__name__
         self._check_mechanism(budget)
         self._check_columns(n_features)
         self._bound(n_features)
@@ -108,9 +110,7 @@ class SecondMomentPlanner(PrivateRelease):
             return plan
         except InvalidParameter as error:  # of a lattice: say it in terms of this estimator
             name = {"event": "epsilon", "norm_bound": "center_norm"}.get(error.name, error.name)
-            raise InvalidParameter(
-                type(self).__name__, name, error.requirement, getattr(self, name, error.got)
-            ) from error
+            raise InvalidParameter(owner, name, error.requirement, getattr(self, name, error.got)) from error
 
     def _plan_radius(self, budget: Budget, n_features: int) -> RadiusBudget:
         """The cap; nothing of what a fit may do within it is refused after the charge."""
@@ -206,15 +206,16 @@ class SecondMomentPlanner(PrivateRelease):
         passes = 1 + (2 * wanted.center + 2 * wanted.columns + 2 * wanted.scales if self._has_private_radius else 0)
         passes += self._has_private_radius or wanted.center
         passes += self._has_private_radius and wanted.center and self.delta == 0  # a sum for the length of the mean
-        return Work(n_features, width, passes, self._is_complex, is_pure=self.delta == 0, is_drawn=self._is_exponential)
+        is_drawn = self._is_exponential and has_joint_draw(self._spectrum(width).rank, width, self.strategy)
+        return Work(n_features, width, passes, self._is_complex, is_pure=self.delta == 0, is_drawn=is_drawn)
 
     def _notes(self, releases: MomentPlan, sizes: Sizes) -> Iterator[str]:
         if isinstance(releases, RadiusBudget):
             yield from radius_notes(*self._spending(releases, sizes), self._wanted())
             can_select = "select_columns" in self.parameter_table() and self.select_columns is None
             yield from wide_notes(sizes["n_features"], can_select=can_select)
-            if self.column_bounds is not None and self.center is None:
-                yield "without a center, results are about the middle of the limits of the columns"
+        if self.center is None and "standardize" in self.parameter_table():
+            yield NOT_CENTERED if self.column_bounds is None else NOT_CENTERED_IN_LIMITS
 
     def _check_count(self, n_samples: int) -> None:
         """Refuse, under replace, what is public anyway: no rows, or more than n_max."""
@@ -249,9 +250,8 @@ class SecondMomentPlanner(PrivateRelease):
                 continue
             value = value if isinstance(value, str) else "limits"
             if self._is_complex:
-                raise InvalidParameter(
-                    owner, name, "None for field='complex', whose columns are pairs of numbers", value
-                )
+                requirement = "None for field='complex', whose columns are pairs of numbers"
+                raise InvalidParameter(owner, name, requirement, value)
             if self._is_exponential and name != "column_bounds":
                 requirement = "None for mechanism='exponential', which releases no matrix to scale"
                 raise InvalidParameter(owner, name, requirement, value)
@@ -283,11 +283,11 @@ class SecondMomentPlanner(PrivateRelease):
             raise InvalidParameter(owner, "row_norm", requirement, self.row_norm)
         return bound
 
-    def _frame_bound(self, n_features: int) -> float:
+    def _frame_bound(self, n_features: int, columns: Sequence[Hashable] | None = None) -> float:
         """The public bound on a row in the coordinates in which a private radius is searched for."""
         bound, center = self._bound(n_features), self._check_center(n_features)
         if self.column_bounds is not None and center is not None:
-            low, high = np.broadcast_to(read_bounds(self.column_bounds, "column_bounds", ""), (n_features, 2)).T
+            low, high = limits_of(self.column_bounds, n_features, columns, type(self).__name__).T
             with np.errstate(over="ignore"):
                 bound += float(np.linalg.norm((center - (low + high) / 2) / ((high - low) / 2)))
         if not bound <= LARGEST_NORM:

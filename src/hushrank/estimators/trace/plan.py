@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.records.forms import DESIGNS, MOST_ENTRIES
-from hushrank.estimators.fit_times import measurement_time
 from hushrank.estimators.trace.forecast import (
     START_DEGRADED,
     START_HOPELESS,
@@ -23,6 +22,7 @@ from hushrank.estimators.trace.forecast import (
 )
 from hushrank.estimators.trace.parameters import CovarianceParam
 from hushrank.estimators.trace.recipe import RECIPES, TraceRecipe
+from hushrank.estimators.trace.resources import USUAL_THREADS, MeasurementWork, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import PairParam
@@ -173,7 +173,9 @@ class TracePlanner(PrivateRelease):
             yield "answers alone are hidden: who is in the data, and what was measured, is taken for public"
 
     def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
-        return measurement_time(sizes["n_samples"], sizes["n_rows"], sizes["n_columns"], self.design)
+        shape = (sizes["n_rows"], sizes["n_columns"])
+        work = MeasurementWork(sizes["n_samples"], *shape, int(self.rank), self.design)
+        return fit_resources(work, sizes.get("n_threads", USUAL_THREADS))
 
     def _setting(self, releases: SharedBudget, sizes: Sizes) -> Setting:
         mu, shape = 1.0 / releases.event.noise_multiplier, (sizes["n_rows"], sizes["n_columns"])

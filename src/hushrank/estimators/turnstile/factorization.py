@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushrank.archive.attributes import Attribute
 from hushrank.data.vectors import read_vector
+from hushrank.estimators.turnstile.layout import AS_PRINTED
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
 from hushrank.estimators.turnstile.value_strength import value_strength
 from hushrank.exceptions import InvalidParameter
@@ -30,7 +31,7 @@ class Factorization(TurnstilePlanner):
     U : ndarray of shape (n_rows, rank)
         Orthonormal columns.
     s : ndarray of shape (rank,)
-        In falling order; zero for components that did not stand above the noise, whose vectors mean nothing.
+        In falling order; zero for components that the decoder did not keep, whose vectors mean nothing.
     Vt : ndarray of shape (rank, n_columns)
         Orthonormal rows.
     privacy_ : Guarantee
@@ -40,10 +41,12 @@ class Factorization(TurnstilePlanner):
     noise_ : float
         Standard deviation of the noise in an entry of the first sketch, of columns of norm 1.
     strength_ : ndarray of shape (rank,)
-        How far each component stands above the noise of the sketch in which directions are found: 1 is what noise alone
-        exceeds in 5 % of the releases, 0 a component that was not kept.
+        How far each component stands above the noise of the sketch in which directions are found, which is privacy
+        noise and, in a sketch much narrower than the matrix, what collisions make of its rest: 1 is what privacy noise
+        alone exceeds in 5 % of the releases, 0 a component that was not kept. Collisions are counted by a rule that was
+        measured, not proved. All are 0 for kinds "figure1" and "figure3", which do not tell.
     n_significant_ : int
-        Components with a strength above 1. Both follow from the others.
+        Components with a strength above 1: the findings. Both follow from the others.
     levels_ : ndarray
         Root mean square of every released array in the same units; about its noise where there is no signal.
 
@@ -52,7 +55,7 @@ class Factorization(TurnstilePlanner):
     >>> import hushrank as hr
     >>> sketch = hr.TurnstileSketch(shape=(30, 20), rank=2, epsilon=50.0, delta=1e-6, kind="full", random_state=0)
     >>> found = sketch.update([3, 4, 3], [5, 6, 5], [40.0, 1.0, 0.5]).factorize()
-    >>> found.U.shape, found.s.shape, found.Vt.shape, found.n_above_noise
+    >>> found.U.shape, found.s.shape, found.Vt.shape, found.n_significant_
     ((30, 2), (2,), (2, 20), 0)
     """
 
@@ -91,19 +94,26 @@ class Factorization(TurnstilePlanner):
 
     @property
     def n_above_noise(self) -> int:
-        """Components whose singular value is not zero."""
+        """Components whose singular value is not zero: what the decoder kept, which is not yet a finding.
+
+        The decoder asks what the privacy noise explains, keeps the rest, and shrinks it. In a narrow sketch of a matrix
+        of many weak components it keeps some that mean nothing. `n_significant_` counts those that are findings.
+        """
         return int(np.count_nonzero(self.s))
 
     @property
     def strength_(self) -> FloatArray:
         """How far each component stands above the noise."""
         self._learned()
+        if self.kind in AS_PRINTED:
+            return np.zeros(len(self.s_))
         first = self._plan(self._check_parameters(), {}).layout.arrays[0]
-        return value_strength(self.s_, self.noise_, (first.shape[0], first.shape[1]), is_full=self.kind == "full")
+        shape, is_full = (first.shape[0], first.shape[1]), self.kind == "full"
+        return value_strength(self.s_, self.noise_, float(self.levels_[0]), shape, is_full=is_full)
 
     @property
     def n_significant_(self) -> int:
-        """Components that stand above the noise."""
+        """Components that stand above the noise, with a strength above 1."""
         return int(np.count_nonzero(self.strength_ > 1.0))
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> FloatArray:

@@ -16,6 +16,7 @@ from hushrank.privacy.noise.sketch_draws import ROUNDING
 from hushrank.privacy.sketched import Shift
 
 KINDS = ("two_sketch", "three_sketch", "figure1", "figure3", "full")
+AS_PRINTED = ("figure1", "figure3")  # decoded as in the paper, which does not tell components from noise
 OPERATORS = ("sparse_sign", "gaussian", "srht")
 THREE = ("three_sketch", "figure1")
 L1_UNITS = (Unit.ENTRY, Unit.USER)

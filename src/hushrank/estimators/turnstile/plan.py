@@ -19,6 +19,7 @@ from hushrank.estimators.turnstile.layout import (
     build_layout,
     default_sizes,
 )
+from hushrank.estimators.turnstile.resources import StreamWork, stream_resources
 from hushrank.estimators.turnstile.sketch_plan import HOPELESS, SketchPlan, notes_on_error, notes_on_space
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import PairParam
@@ -55,7 +56,7 @@ class TurnstilePlanner(PrivateRelease):
             minimum=1,
             maximum=2**40,
             metavars=("ROWS", "COLUMNS"),
-            help="Rows and columns of the matrix, public.",
+            help="Public rows and columns of the matrix.",
         ),
         "rank": Param(int, minimum=1, help="Components of a factorization."),
         "unit": Param(
@@ -64,10 +65,7 @@ class TurnstilePlanner(PrivateRelease):
             help="What one unit of privacy changes: an entry, a user's entries, a row, or a matrix.",
         ),
         "bound": Param(
-            float,
-            above=0,
-            default=1.0,
-            help="By how much: L1 norm for entry and user, Euclidean norm for others.",
+            float, above=0, default=1.0, help="By how much: L1 norm for entry and user, Euclidean norm for others."
         ),
         "clip": Param(
             float,
@@ -83,20 +81,11 @@ class TurnstilePlanner(PrivateRelease):
             help="Random operators; auto: sparse_sign for entry and user, gaussian for others.",
         ),
         "per_column": Param(
-            int,
-            minimum=1,
-            maximum=64,
-            optional=True,
-            default=None,
+            int, minimum=1, maximum=64, optional=True, default=None,
             help="Signs in a column of sparse_sign. Default: 4, and 1 where delta is 0.",
         ),
         "sketch_sizes": PairParam(
-            tuple,
-            minimum=1,
-            maximum=MOST_WIDTH,
-            optional=True,
-            default=None,
-            metavars=("T", "V"),
+            tuple, minimum=1, maximum=MOST_WIDTH, optional=True, default=None, metavars=("T", "V"),
             help="Widths of the two sketches, or of sketches and core. Default: by rank.",
         ),
         "integers": Param(words=tuple(INTEGERS), default="int64", help="Width of the state's integers."),
@@ -117,7 +106,7 @@ class TurnstilePlanner(PrivateRelease):
             int, minimum=1, default=_DEFAULT_MEMORY, help="Bytes that the state and its operators may take."
         ),
         "neighbors": replace(PrivateRelease._common["neighbors"], default="add_remove"),
-    }
+    }  # fmt: skip
 
     shape: Any
     rank: int
@@ -142,7 +131,7 @@ class TurnstilePlanner(PrivateRelease):
         budget = super()._check_parameters()
         self._check_choices(budget)
         layout = self._layout()
-        needed = layout.n_cells * (4 if self.integers == "int32" else 8) + layout.stored_bytes
+        needed = layout.n_cells * self._integer_bytes + layout.stored_bytes
         if needed > self.memory:
             requirement = f"at least {needed} bytes for these sizes; {self._less_memory} take less"
             raise InvalidParameter("TurnstileSketch", "memory", requirement, self.memory)
@@ -249,6 +238,10 @@ class TurnstilePlanner(PrivateRelease):
         return sketch_lattice(self.bound, budget, parts, most_units=2**bits, most_bits=most_bits, looks=self._looks)
 
     @property
+    def _integer_bytes(self) -> int:
+        return 4 if self.integers == "int32" else 8
+
+    @property
     def _looks(self) -> int:
         return 2 if self.pan_private else 1
 
@@ -276,10 +269,16 @@ class TurnstilePlanner(PrivateRelease):
             "smallest singular value above the noise, against that norm": releases.smallest_value / signal,
         }
 
+    def _resources(self, releases: SketchPlan, sizes: Sizes) -> dict[str, float]:
+        """Of the state, an update and a factorization: how many updates there will be is a guess, unless counted."""
+        return stream_resources(self._work(releases))
+
+    def _work(self, releases: SketchPlan) -> StreamWork:
+        return StreamWork(releases.layout, self.kind, self.rank, self._integer_bytes, self._counts_users)
+
     def _notes(self, releases: SketchPlan, sizes: Sizes) -> Iterator[str]:
-        n_bytes = 4 if self.integers == "int32" else 8
-        yield from notes_on_space(releases, n_bytes)
-        yield from notes_on_error(releases, self._shape, n_bytes, self.memory)
+        yield from notes_on_space(releases, self._integer_bytes)
+        yield from notes_on_error(releases, self._shape, self._integer_bytes, self.memory)
         if float(self.bound) * math.sqrt(sizes["n_updates"]) < releases.smallest_value:
             yield HOPELESS
         if self._unit in L1_UNITS and not releases.is_pure:

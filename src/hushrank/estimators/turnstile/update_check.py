@@ -6,8 +6,9 @@ from hushrank.data.findings import Check, Finding
 from hushrank.data.updates.checking import look_at_updates
 from hushrank.data.updates.reading import read_updates
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
+from hushrank.estimators.turnstile.resources import stream_resources
 from hushrank.privacy.cautions import budget_cautions
-from hushrank.privacy.charging import refusal_of
+from hushrank.privacy.charging import findings_of
 
 
 def check_updates(sketch: TurnstilePlanner, rows: Any, cols: Any, deltas: Any, users: Any) -> Check:
@@ -20,7 +21,7 @@ def check_updates(sketch: TurnstilePlanner, rows: Any, cols: Any, deltas: Any, u
     look = look_at_updates(updates, sketch._clip, skips=sketch.on_invalid == "skip")
     plan = sketch.plan(n_updates=max(look.counts["n_updates"], 1))
     findings = [*look.findings, *(Finding("warning", "caution", text) for text in cautions)]
-    refusal = refusal_of(sketch.ledger, plan.event, budget, sketch._unit)
-    findings += [] if refusal is None else [Finding("problem", "budget", refusal)]
+    findings += [Finding(*told) for told in findings_of(sketch.ledger, plan.event, budget, sketch._unit)]
     findings += [Finding("note", "plan", text) for text in plan.notes if text not in cautions]
-    return Check(owner, look.counts, tuple(findings), plan.resources)
+    work = sketch._work(sketch._plan(budget, {}))
+    return Check(owner, look.counts, tuple(findings), stream_resources(work, look.counts["n_updates"]))
