@@ -67,7 +67,7 @@ def test_the_spectrum_shows_values_intervals_and_marks(known):
 def test_the_table_shows_every_number_and_a_legend_of_marks(known):
     text = text_of(known)
     head = "component variance share of the total 95 % interval alignment mark"
-    assert f"{head} 1 8 0.500 7 to 10 0.95 2 4 0.250 3 to 6 0.70 weak 3 2 0.125 - 0.30 noise 4 1" in text
+    assert f"{head} 1 8 0.500 7 to 10 0.95 2 4 0.250 3 to 6 0.70 weak 3 2 0.125 - - noise 4 1" in text
     for words in ("No mark: stands above the noise", "weak: stands above the noise", "noise: does not stand above"):
         assert words in text
     dimmed = Document(components_page(known)).all("span", "dim")

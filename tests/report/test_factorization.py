@@ -15,8 +15,10 @@ from hushrank.report.factorization import (
     SHOWN_COMPONENTS,
     SHOWN_VALUES,
     factorization_page,
+    marks_of,
     noise_floor,
-    stands_out,
+    say_findings,
+    say_floor,
 )
 from hushrank.report.personal import guess_bound
 from report_support import Document
@@ -52,25 +54,39 @@ def test_the_floor_is_that_of_the_plan():
         assert noise_floor(make([5.0, 1.0], noise=releases.noise, kind=kind)) == pytest.approx(releases.smallest_value)
 
 
-def test_components_that_the_decoder_kept_stand_out_and_others_if_they_are_above_the_floor():
-    assert stands_out(make([50.0, 0.5, 0.0])).tolist() == [True, True, False]
+def test_marks_are_those_of_strengths_and_what_was_kept_is_not_yet_a_finding():
+    found = make([50.0, 13.0, 0.5, 0.0])
+    assert found.n_above_noise == 3 and found.n_significant_ == 2 and 0.0 < found.strength_[2] < 0.1
+    assert marks_of(found) == ["", "weak", "noise", "noise"]
+    assert say_findings(found).startswith("2 of 4 components stand above the noise (of noise alone")
+    assert say_findings(found).endswith("; 1 more has a singular value above zero that noise explains: no finding")
+    assert "larger --sketch-sizes or --kind full show" in say_floor(found)
     printed = make([50.0, 0.5, 0.0], kind="figure3")
-    assert 0.5 < noise_floor(printed) < 50.0 and stands_out(printed).tolist() == [True, False, False]
+    assert marks_of(printed) == ["untested"] * 3 and printed.n_significant_ == 0 and not printed.strength_.any()
+    assert say_findings(printed) == "3 components, untested: --kind figure3 does not tell components from noise"
+    assert "Component 1 (untested): the largest entries" in text_of(printed)
+
+
+def test_what_the_decoder_kept_of_noise_is_marked_on_the_page():
+    document = Document(factorization_page(make([4.5, 3.8])))
+    assert "0 of 2 components stand above the noise" in document.text and "2 more have singular" in document.text
+    assert "component 1 4.5, noise component 2 3.8, noise" in document.text and "Component 1" not in document.text
+    assert "Nothing stands above the noise" in document.text and len(document.all("rect", "noise")) == 2
 
 
 def test_values_stand_beside_the_noise_floor():
     found = make([123.456, 60.0, 0.0, 0.0])
     document = Document(factorization_page(found))
     text, floor = document.text, noise_floor(found)
-    assert "2 of 4 stand above the noise" in text and "A matrix of 50 rows and 40 columns" in text
+    assert "2 of 4 components stand above the noise" in text and "A matrix of 50 rows and 40 columns" in text
     assert (
         f"components of the matrix above {floor:.4g} come out clearly" in text
-        and "component 1 123.5 component 2 60 component 3 noise" in text
+        and "component 1 123 component 2 60 component 3 0, noise" in text
     )
     bars = [float(bar["width"]) for bar in document.all("rect", "share")]
     assert bars[0] == pytest.approx(479.0) and bars[1] == pytest.approx(479.0 * 60 / 123.456, abs=0.01)
     assert bars[2:] == [0.0, 0.0]
-    (place,) = {line["x1"] for line in document.all("line", "axis")}
+    place = document.all("line", "axis")[0]["x1"]
     assert float(place) == pytest.approx(479.0 * floor / 123.456, abs=0.01)
 
 
@@ -102,7 +118,7 @@ def test_titles_are_text_and_long_ones_are_cut():
 
 def test_nothing_above_the_noise_is_said_plainly():
     text = text_of(make([0.0, 0.0]))
-    assert "0 of 2 stand above the noise" in text and "Nothing stands above the noise" in text
+    assert "0 of 2 components stand above the noise" in text and "Nothing stands above the noise" in text
     assert "2 of 2 components are noise" in text and "Component 1:" not in text
     assert "Nothing stands above" not in text_of(make([90.0, 0.0]))
 

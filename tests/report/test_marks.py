@@ -73,7 +73,13 @@ def test_a_draw_and_an_older_model_have_no_marks():
 
 
 def test_no_alignment_is_rounded_up():
-    assert [say_alignment(a) for a in (0.7999, 0.4999, 1.0, 0.0, 0.805)] == ["0.79", "0.49", "1.00", "0.00", "0.80"]
+    shown = [say_alignment(Component(1, 1.0, None, None, a, "")) for a in (0.7999, 0.4999, 1.0, 0.0, 0.805)]
+    assert shown == ["0.79", "0.49", "1.00", "0.00", "0.80"]
+
+
+def test_noise_has_no_alignment():
+    assert say_alignment(Component(1, 1.0, None, None, 0.9, "noise")) == "-"
+    assert say_alignment(Component(1, None, None, None, None, "")) == "-"
 
 
 def test_what_is_said_of_the_noise():
@@ -93,11 +99,15 @@ def test_what_is_said_of_the_noise():
 
 def test_the_radius_is_told_with_its_units():
     model = PrivateLowRank(2, **TERMS).fit(X)
+    model.n_significant_ = 2
     assert say_radius(model) == f"radius {model.radius_:.6g} around the origin: a longer row was shortened to it"
     model = PrivatePCA(2, column_bounds=(-9.0, 9.0), standardize="private", center=[0.0] * 6, epsilon=5.0).fit(X)
     units = "(in half widths of the column bounds and scales that were bought)"
     told = f"radius {model.radius_:.6g} {units} around the public center: a longer row was shortened to it"
+    model.n_significant_ = 1
     assert say_radius(model) == told
+    model.n_significant_ = 0
+    assert say_radius(model) == f"{told}; where nothing stands above the noise, it may be noise as well"
 
 
 def test_names_of_columns_print_and_are_short():

@@ -1,9 +1,10 @@
 """What all pages of models share: the promise, the budget of a ledger, the forecast."""
 
 import hushrank
+from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated
 from hushrank.privacy.words import sentences
 from hushrank.report.markup import join
-from hushrank.report.promise import ALONE, Beside, budget, forecast, known_sizes, promised, sections_beside
+from hushrank.report.promise import ALONE, Beside, budget, forecast, is_charged, known_sizes, promised, sections_beside
 from model_support import fitted
 from report_support import Document
 
@@ -30,6 +31,13 @@ def test_the_budget_is_that_of_the_ledger(tmp_path):
         assert "do not add up" in text
         pure = ledger.create("pure", epsilon=3.0, neighbors="replace", unit="row")
         assert "do not add up" not in text_of(budget(pure))
+        both = ledger.create("both", epsilon=3.0, delta=1e-6, pure=1.0)
+        both.charge(Pure(0.25))
+        text = text_of(budget(both, Pure(0.25)))
+        assert "epsilon = 1, spent 0.25, left 0.75" in text and "not among" not in text
+        assert "This model is not among the charges of data set 'both'" in text_of(budget(both, Gaussian(3.0)))
+        both.charge(Composed([Gaussian(3.0), Gaussian(9.0)]))
+        assert is_charged(both, Gaussian(9.0)) and not is_charged(both, Repeated(Gaussian(9.0), 2))
         names = [name for name, _ in sections_beside(fitted("PrivateTraceRegression"), Beside(account=account))]
     assert names == ["The budget"]
 

@@ -168,7 +168,7 @@ def _to_row(one: Component, sure: bool) -> list[object]:
     cells += [] if one.value is None else [f"{one.value:.4g}"]
     cells += [] if one.share is None else [f"{one.share:.3f}"]
     cells += [] if one.interval is None else [say_interval(one)]
-    cells += [] if one.alignment is None else [say_alignment(one.alignment)]
+    cells += [] if one.alignment is None else [say_alignment(one)]
     cells += [one.mark] if sure else []
     return [element("span", cell, class_="dim") for cell in cells] if one.mark == NOISE else cells
 

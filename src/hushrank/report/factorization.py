@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.estimators.turnstile.factorization import Factorization
+from hushrank.estimators.turnstile.layout import AS_PRINTED
 from hushrank.estimators.turnstile.sketch_plan import smallest_value
 from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
-from hushrank.report.charts import WIDTH, Axis, draw
+from hushrank.report.marks import NOISE
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, figure, make_page, paragraph, table
 from hushrank.report.personal import guarantee_table
 from hushrank.report.promise import ALONE, Beside, sections_beside
+from hushrank.report.strengths import Bar, floor_chart, mark_of_strength, say_above
 
 SHOWN_COMPONENTS, SHOWN_VALUES, LEADING = 20, 50, 5
-_AS_PRINTED = ("figure1", "figure3")  # decoders that do not tell components from noise
+UNTESTED = "untested"  # the mark of a component whose decoder does not tell it from noise
 _LONGEST_TITLE = 40  # characters
-_ROW = 42.0  # height of a bar with its name
 
 _PARTS = {
     Unit.ENTRY: "any part of the stream that changes entries by at most {bound} in total, such as one update",
@@ -42,15 +43,34 @@ def say_floor(found: Factorization) -> str:
     )
     if found.kind == "full":
         return clear
-    return f"{clear}; narrow sketches may show some that are not there, which vanish with larger sketch_sizes"
+    return (
+        f"{clear}; a narrow sketch also mixes up the rest of the matrix, which counts as noise here: larger "
+        "--sketch-sizes or --kind full show more of it"
+    )
 
 
-def stands_out(found: Factorization) -> NDArray[np.bool_]:
-    """Which components stand above the noise: those that the decoder kept or, if it keeps all, those above the floor.
+def marks_of(found: Factorization) -> list[str]:
+    """The mark of every component: "noise", "weak" or none, by its strength; "untested" where no strength is known."""
+    if found.kind in AS_PRINTED:
+        return [UNTESTED] * found.rank
+    return [mark_of_strength(strength) for strength in found.strength_]
 
-    Singular values that were kept are shrunk by what noise adds to them, and may be below the floor.
-    """
-    return np.asarray(found.s > (noise_floor(found) if found.kind in _AS_PRINTED else 0.0))
+
+def is_finding(mark: str) -> bool:
+    """Whether a component with this mark stands above the noise."""
+    return mark not in (NOISE, UNTESTED)
+
+
+def say_findings(found: Factorization) -> str:
+    """How many components stand above the noise, and what of the others is not zero, in words."""
+    if found.kind in AS_PRINTED:
+        return f"{found.rank} components, untested: --kind {found.kind} does not tell components from noise"
+    said = say_above(found.n_significant_, found.rank, "component")
+    more = found.n_above_noise - found.n_significant_
+    if more <= 0:
+        return said
+    named = "1 more has a singular value" if more == 1 else f"{more} more have singular values"
+    return f"{said}; {named} above zero that noise explains: no finding"
 
 
 def stream_page(found: Factorization, beside: Beside = ALONE) -> str:
@@ -75,10 +95,9 @@ def factorization_page(
         What else is shown.
     """
     n_rows, n_columns = found.shape
-    n_above = int(stands_out(found).sum())
     lead = (
         f"A matrix of {n_rows:,} rows and {n_columns:,} columns, known by its updates alone, as a sum of components: "
-        f"{n_above} of {found.rank} stand above the noise. The page shows nothing that is not in the factorization, "
+        f"{say_findings(found)}. The page shows nothing that is not in the factorization, "
         "and may be seen by everybody who may see that."
     )
     sections = [
@@ -92,46 +111,30 @@ def factorization_page(
 
 
 def _values(found: Factorization) -> list[Markup]:
-    floor, stands = noise_floor(found), stands_out(found)
-    values = [(float(value), bool(is_above)) for value, is_above in zip(found.s, stands, strict=True)]
+    floor, marks = noise_floor(found), marks_of(found)
+    values = [Bar(f"component {i + 1}", float(found.s[i]), mark) for i, mark in enumerate(marks)]
     shown = values[:SHOWN_VALUES]
-    listed = ", ".join(f"{value:.4g}" if is_above else "noise" for value, is_above in shown)
     said = say_floor(found)
     caption = f"Singular values, shrunk by what noise may have added, and the floor (the line): {said}."
     if len(shown) < len(values):
         caption += f" The first {len(shown)} of {len(values)}."
-    parts = [figure(_value_chart(shown, floor, listed), caption)]
-    if not stands.any():
+    parts = [figure(floor_chart("values", "Singular values and the noise floor", shown, floor, "the floor"), caption)]
+    if NOISE in marks and not any(map(is_finding, marks)):
         parts.append(paragraph("Nothing stands above the noise: of this matrix, this budget shows nothing."))
     return parts
-
-
-def _value_chart(values: Sequence[tuple[float, bool]], floor: float, listed: str) -> Markup:
-    """A bar for every value, below its number, and the floor as a line through all of them."""
-    length = Axis(0.0, max([floor, *(value for value, _ in values)]), 0.0, WIDTH - 1.0)
-    parts = []
-    for i, (value, is_above) in enumerate(values):
-        top = i * _ROW
-        parts.append(element("text", f"component {i + 1}", x=0, y=top + 15))
-        text = f"{value:.4g}" if is_above else "noise"
-        parts.append(element("text", text, x=WIDTH, y=top + 15, text_anchor="end"))
-        parts.append(element("rect", x=0, y=top + 21, width=WIDTH, height=9, rx=3, class_="rest"))
-        width = length.place(value) if is_above else 0.0
-        parts.append(element("rect", x=0, y=top + 21, width=width, height=9, rx=3, class_="share"))
-        at = length.place(floor)
-        parts.append(element("line", x1=at, x2=at, y1=top + 18, y2=top + 33, class_="axis"))
-    return draw("values", "Singular values and the noise floor", listed, len(values) * _ROW, *parts)
 
 
 def _components(
     found: Factorization, row_titles: Sequence[str] | None, column_titles: Sequence[str] | None
 ) -> list[Markup]:
-    above = np.flatnonzero(stands_out(found))
+    marks = marks_of(found)
+    above = [k for k, mark in enumerate(marks) if mark != NOISE]
     parts = []
     for k in above[:SHOWN_COMPONENTS]:
         sides = (_leading(found.U[:, k], "row", row_titles), _leading(found.Vt[k], "column", column_titles))
         rows = [(*left, *right) for left, right in zip(*_same_length(*sides), strict=True)]
-        caption = f"Component {k + 1}: the largest entries of its vectors"
+        mark = f" ({marks[k]})" if marks[k] else ""
+        caption = f"Component {k + 1}{mark}: the largest entries of its vectors"
         parts.append(table(caption, ("row", "entry", "column", "entry"), rows))
     if len(above) > SHOWN_COMPONENTS:
         parts.append(paragraph(f"The first {SHOWN_COMPONENTS} of {len(above)} components are shown."))
@@ -201,6 +204,6 @@ def _limits(found: Factorization) -> list[Markup]:
         lines.append(
             "A sketch was kept, not the matrix: beside the noise there is an error that wider sketches reduce."
         )
-    if found.kind in _AS_PRINTED:
+    if found.kind in AS_PRINTED:
         lines.append("This kind of sketch is decoded as printed in a paper, which does not tell components from noise.")
     return [bullets(*lines)]

@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushrank.estimators.second_moment.parameters import limits_of
+
 NOISE, WEAK = "noise", "weak"
 MOSTLY_NOISE, CLEAR = 0.5, 0.8  # of an alignment
+UNSURE = "this mechanism does not tell how sure the components are: they may be noise (--mechanism auto tells)"
+"""Of a draw by the exponential mechanism, which releases directions alone."""
 _LONGEST_NAME = 40  # characters
 
 
@@ -90,9 +94,14 @@ def mark_of(place: int, alignment: float, n_significant: int) -> str:
     return WEAK if alignment < CLEAR else ""
 
 
-def say_alignment(alignment: float) -> str:
-    """An alignment with two digits, never rounded up: .797 is weak and does not look like .8."""
-    return f"{math.floor(100.0 * alignment) / 100.0:.2f}"
+def say_alignment(one: Component) -> str:
+    """An alignment with two digits, never rounded up: .797 is weak and does not look like .8; none for what is noise.
+
+    Among directions of noise, some look well aligned by chance.
+    """
+    if one.alignment is None or one.mark == NOISE:
+        return "-"
+    return f"{math.floor(100.0 * one.alignment) / 100.0:.2f}"
 
 
 def say_significant(model: Any) -> str:
@@ -126,7 +135,12 @@ def say_radius(model: Any) -> str:
         *(["scales that were bought"] if getattr(model, "standardize", None) == "private" else []),
     ]
     measured = f" (in {' and '.join(units)})" if units else ""
-    return f"radius {model.radius_:.6g}{measured} around {say_origin(model)}: a longer row was shortened to it"
+    doubt = "; where nothing stands above the noise, it may be noise as well" if _is_empty(model) else ""
+    return f"radius {model.radius_:.6g}{measured} around {say_origin(model)}: a longer row was shortened to it{doubt}"
+
+
+def _is_empty(model: Any) -> bool:
+    return is_sure(model) and int(model.n_significant_) == 0
 
 
 def say_origin(model: Any) -> str:
@@ -137,7 +151,8 @@ def say_origin(model: Any) -> str:
         return middle
     if not isinstance(model.center, str):
         return "the public center"
-    start = 0.0 if bounds is None else np.asarray(bounds, np.float64).mean(axis=-1)
+    names = getattr(model, "feature_names_in_", None)
+    start = 0.0 if bounds is None else limits_of(bounds, model.n_features_in_, names, "").mean(axis=1)
     if np.all(np.asarray(model.center_) == start):
         return f"{middle} (NO CENTER was bought: the budget is too small, or the mean too short to be worth it)"
     return "the center"

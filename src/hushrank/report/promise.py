@@ -1,10 +1,12 @@
 """Sections that every page of a model has: what is promised, what is left of the budget, and what was forecast."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.events import Event, leaves
 from hushrank.privacy.guarantee import Guarantee, Neighbors
 from hushrank.privacy.words import sentences
 from hushrank.report.markup import Markup
@@ -55,16 +57,30 @@ def promised(given: Guarantee) -> list[Markup]:
 def sections_beside(model: Any, beside: Beside) -> Iterator[Section]:
     """The budget and the forecast, as far as they are known."""
     if beside.account is not None:
-        yield "The budget", budget(beside.account)
+        yield "The budget", budget(beside.account, model.privacy_.event)
     told = forecast(model, beside.n_people)
     if told:
         yield "What was forecast", told
 
 
-def budget(account: Any) -> list[Markup]:
-    """What is spent and what is left of an account."""
+def is_charged(account: Any, event: Event) -> bool:
+    """Whether the charges of an account hold the event of a model, which several may have paid for together."""
+    paid: Counter[Event] = Counter()
+    for entry in account.history():
+        paid.update({} if entry.event is None else leaves(entry.event))
+    return all(paid[leaf] >= n for leaf, n in leaves(event).items())
+
+
+def say_not_charged(dataset: str) -> str:
+    """That a model was not paid for by the account beside it."""
+    return f"this model is not among the charges of data set {dataset!r}: its budget is not the one shown"
+
+
+def budget(account: Any, event: Event | None = None) -> list[Markup]:
+    """What is spent and what is left of an account, and whether the event of a model is among its charges."""
     newest, terms, cap = account.last(), account.terms, account.budget
-    spent, left = terms.spent_amount(newest.spent), terms.left_amount(newest.spent)
+    total = newest.total
+    spent, left = terms.spent_amount(total.main, total.pure), terms.left_amount(total.main, total.pure)
     beyond = f", delta = {cap.delta:g}" if cap.delta else ""
     rows = [
         ("cap", f"epsilon = {cap.epsilon:.4g}{beyond}"),
@@ -72,7 +88,13 @@ def budget(account: Any) -> list[Markup]:
         ("left", f"epsilon = {left.epsilon:.4g}"),
         ("charges", f"{newest.number:,}"),
     ]
+    if terms.pure:
+        parts_of_it = f"epsilon = {terms.pure:.4g}, spent {spent.pure:.4g}, left {left.pure:.4g}"
+        rows.insert(1, ("of it reserved for pure releases", parts_of_it))
     parts = [table(f"Data set {account.name} of the ledger, all releases together", ("", "worth"), rows)]
+    if event is not None and not is_charged(account, event):
+        said = say_not_charged(account.name)
+        parts.insert(0, paragraph(f"{said[0].upper()}{said[1:]}."))
     if cap.delta:
         parts.append(paragraph("These do not add up as epsilons do: each number is what its part is worth alone."))
     return parts

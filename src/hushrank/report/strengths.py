@@ -14,7 +14,7 @@ from hushrank.report.marks import NOISE, WEAK
 from hushrank.report.markup import Markup, element
 
 CLEAR_STRENGTH = 1.35
-_BAR = {"": "share", WEAK: "share weak", NOISE: "share noise"}
+_BAR = {"": "share", WEAK: "share weak"}  # others are as faint as noise
 _ROW, _LEGEND = 42.0, 24.0
 _LONGEST_NAME = 40  # characters
 
@@ -80,8 +80,8 @@ def floor_chart(key: str, title: str, bars: Sequence[Bar], floor: float, floor_n
         parts.append(element("text", bar.name, x=0, y=top + 15))
         parts.append(element("text", text, x=WIDTH, y=top + 15, text_anchor="end"))
         parts.append(element("rect", x=0, y=top + 21, width=WIDTH, height=9, rx=3, class_="rest"))
-        width = length.place(bar.value)
-        parts.append(element("rect", x=0, y=top + 21, width=width, height=9, rx=3, class_=_BAR[bar.mark]))
+        width, look = length.place(bar.value), _BAR.get(bar.mark, "share noise")
+        parts.append(element("rect", x=0, y=top + 21, width=width, height=9, rx=3, class_=look))
         parts.append(element("line", x1=at, x2=at, y1=top + 18, y2=top + 33, class_="axis"))
     listed = ", ".join(f"{bar.name} {bar.value:.3g} {bar.mark}".rstrip() for bar in bars)
     top = len(bars) * _ROW + 8
