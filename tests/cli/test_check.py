@@ -1,7 +1,10 @@
 """`hushrank check`: the same as --check of a command, and a look at a table."""
 
 import json
+import shlex
+from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,7 +57,67 @@ def test_a_file_alone_is_looked_at(folder):
     )
 
 
+def test_a_problem_of_a_file_is_an_exit_code(folder):
+    (folder / "a.csv").write_text("a,b\n")
+    result = run("a.csv")
+    assert result.exit_code == 2 and "problem: there is no record" in result.output
+
+
+def test_causes_are_told_to_machines(folder):
+    ROWS.assign(c="5 %").to_csv("percent.csv", index=False)
+    [_, told] = json.loads(run("percent.csv --json").output)["findings"]
+    assert told["numbers"] == {
+        "cause": "percent", "columns": ["c"], "shares": [1.0], "records": 40, "is_number": True,
+    }  # fmt: skip
+
+
 def test_what_is_neither_file_nor_command_is_refused(folder):
     result = run("pac rows.csv")
     assert result.exit_code == 2 and "'pac' is neither an existing file nor one of pca" in result.output
+    assert "did you mean 'pca'?" in result.output and "did you mean 'rows.csv'?" in run("row.csv").output
     assert run("--json").exit_code == 2
+
+
+IDS = np.random.default_rng(0).integers(0, 7, (60, 2))
+TEXTS = np.char.add("n", IDS.astype(str))
+LISTS = {
+    "rows": ROWS.assign(city="Rome"),
+    "scales": ROWS.assign(c=1e4),
+    "people": ROWS.assign(customer_id=np.arange(40) // 2),
+    "records": ROWS.assign(customer_id=np.arange(40) // 2, score=1.0),
+    "ratings": pd.DataFrame({"user": IDS[:, 0], "movie": IDS[:, 1], "rating": 3}),
+    "views": pd.DataFrame({"user": IDS[:, 0], "movie": IDS[:, 1]}),
+    "bills": pd.DataFrame({"hospital": TEXTS[:, 0], "procedure": TEXTS[:, 1], "my bill": np.arange(60.0)}),
+    "words": pd.DataFrame({"doc": np.repeat(range(9), 9), "word": np.tile(range(9), 9), "count": 1}),
+    "edges": pd.DataFrame({"From": IDS[:, 0], "To": IDS[:, 1]}),
+    "follows": pd.DataFrame({"follower": TEXTS[:, 0], "followee": TEXTS[:, 1], "weight": 0.5}),
+    "updates": pd.DataFrame({"row": IDS[:, 0], "column": IDS[:, 1], "delta": 1}),
+    "commas": pd.DataFrame({"user": IDS[:, 0], "movie": IDS[:, 1], "rating": "3,5"}),
+}
+GIVEN = {"BOUND": "9", "LOW": "1", "HIGH": "5", "ROWS": "9", "COLUMNS": "9", "SCALE": "1"}
+FILES = {"BOUNDS.csv": "column,low,high\na,0,1\n", "CATALOGUE.csv": "item\n1\n"}
+FILES |= dict.fromkeys(("NODES.csv", "ROWS.csv", "COLUMNS.csv"), "id\n" + "\n".join(f"n{i}" for i in range(7)))
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_what_is_proposed_can_be_pasted(folder, name):
+    for file, content in FILES.items():
+        (folder / file).write_text(content)
+    LISTS[name].to_csv(f"my {name}.csv", index=False)
+    lines = json.loads(CliRunner().invoke(command, [f"my {name}.csv", "--json"]).output)["next"].splitlines()
+    commands = [line for line in lines if not line.endswith(":")]
+    assert commands
+    for line in commands:
+        program, *words = shlex.split(line)
+        if program == "python":
+            assert words[0] == "-c"
+            exec(words[1], {"ROWS": 9, "COLUMNS": 9})
+            continue
+        assert (program, words[0]) == ("hushrank", "check")
+        words = [GIVEN.get(word, word) for word in words[1:]]
+        name, context = words[0], click.Context(command)
+        if name in SUMMARIES:
+            values = command.get_command(context, name).make_context(name, words[1:]).params
+            assert values["epsilon"] == 1.0 and Path(values["source"]).is_file()
+        else:
+            assert Path(name).is_file() and len(words) == 1

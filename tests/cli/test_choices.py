@@ -1,6 +1,7 @@
 """`hushrank plan` with several epsilons, guesses and caps: what is printed, and what is refused."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -51,6 +52,8 @@ def test_a_number_of_factors_is_asked_for():
     assert line.endswith(f"{epsilon:.3g} on")
     few = shown("complete --users 50 --items 9 --rank 2 --rating-range 1 5 --epsilon 1 --delta 1e-6 --factors 9")
     assert few.splitlines()[-1] == "9 factors are expected at no epsilon up to 100, for these sizes and guesses"
+    some = shown("complete --users 2000 --items 100 --rank 9 --rating-range 1 5 --epsilon 1 --delta 1e-6")
+    assert re.search(r"; the first one from epsilon = [\d.]+ on$", some.splitlines()[-1])
     pca = shown("pca --rows 10000 --columns 64 --components 5 --row-norm 1 --epsilon 1").splitlines()[-1]
     assert pca.startswith("5 components are expected from epsilon = 0.4")
 
@@ -104,3 +107,13 @@ def test_plans_need_neither_numba_nor_scikit_learn():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\nneeded\n") and done.stderr == ""
+
+
+def test_a_pure_release_that_is_dear_is_told(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("mine", epsilon=9.0, delta=1e-6, pure=1.0)
+    line = f"vector --norm 1 --epsilon 0.5,1.2 --ledger {tmp_path / 'budget.db'} --dataset mine"
+    [said] = [line for line in shown(line).splitlines() if line.startswith("warning: ")]
+    assert "a pure release of epsilon = 1.2 costs data set 'mine'" in said and "Cheaper: " in said
+    cheap, dear = json.loads(shown(f"{line} --json"))
+    assert "warnings" not in cheap and said == f"warning: {dear['warnings'][0]}"

@@ -226,7 +226,16 @@ def test_a_plan_takes_the_same_options(films):
         CliRunner().invoke(main_module.cli, f"plan complete {terms} {options}".split())
         for options in ("", "--item-features facts.csv --new-items new.parquet")
     )
-    assert told.exit_code == 0 and json.loads(told.stdout) == json.loads(plain.stdout)
+    told, plain = json.loads(told.stdout), json.loads(plain.stdout)
+    assert "without item features" in told.pop("notes")[0] and plain.pop("notes") == [] and told == plain
+
+
+def test_a_plan_reads_a_catalogue_whose_ids_have_another_name(films):
+    (films / "movies.csv").write_text("movieId,title\n7,a\n8,b\n")
+    line = "plan complete --users 300 --items movies.csv --rating-range 1 5 --rank 2 --epsilon 20 --delta 1e-6"
+    refused = CliRunner().invoke(main_module.cli, line.split())
+    assert "Did you mean --item-col movieId?" in str(refused.exception)
+    assert CliRunner().invoke(main_module.cli, f"{line} --item-col movieId".split()).exit_code == 0
 
 
 FACTS_REFUSED = {
@@ -234,16 +243,16 @@ FACTS_REFUSED = {
     "a folder": ("--item-features parts", "file of item features must be an existing file ending in"),
     "no items": ("--item-features odd.csv", "file of item features must be a table with the column item and other"),
     "items alone": ("--item-features new.csv", "file of item features must be a table with the column item and other"),
-    "twice": ("--item-features twice.csv", "item_features of PrivateCompletion must be a table with one row for each"),
+    "twice": ("--item-features twice.csv", "--item-features must be a table with one row for each"),
     "two columns": ("--item-features names.csv", "whose column names differ"),
-    "unknown": ("--item-features others.csv", "item_features of PrivateCompletion must be a table with rows of items"),
-    "words": ("--item-features words.csv", "item_features of PrivateCompletion must be a table with int ids in its"),
+    "unknown": ("--item-features others.csv", "--item-features must be a table with rows of items"),
+    "words": ("--item-features words.csv", "--item-features must be a table with int ids in its"),
     "damaged": ("--item-features damaged.parquet", "damaged.parquet"),
-    "no offsets": ("--item-features facts.csv --no-offsets", "item_features of PrivateCompletion must be None without"),
-    "new, unknown": ("--new-items others.csv", "new_items of PrivateCompletion must be ids of the catalogue; got"),
-    "new, all": ("--new-items facts.csv", "new_items of PrivateCompletion must be fewer than all items of the catalog"),
+    "no offsets": ("--item-features facts.csv --no-offsets", "--item-features must be left out without"),
+    "new, unknown": ("--new-items others.csv", "--new-items must be ids of the catalogue; got"),
+    "new, all": ("--new-items facts.csv", "--new-items must be fewer than all items of the catalog"),
     "new, no file": ("--new-items none.csv", "file of new items must be an existing file ending in"),
-    "new, no offsets": ("--new-items new.csv --no-offsets", "new_items of PrivateCompletion must be None without"),
+    "new, no offsets": ("--new-items new.csv --no-offsets", "--new-items must be left out without"),
 }
 
 

@@ -56,6 +56,14 @@ def test_a_fit_of_a_part_is_measured_on_the_rest(folder, capsys):
     assert "guarantee" not in output and sorted(path.name for path in folder.iterdir()) == ["model.hush", "ratings.csv"]
 
 
+def test_a_model_may_stand_beside_the_ratings(folder, capsys):
+    outputs = {printed(line, capsys) for line in ("ratings.csv --model model.hush", "model.hush ratings.csv")}
+    assert len(outputs) == 1 and printed("ratings.csv model.hush", capsys) in outputs
+    assert "model.hush is a model by its name: hushrank evaluate RATINGS --model model.hush" in refused("model.hush")
+    for line in ("ratings.csv other.csv", "model.hush ratings.csv other.hush", "model.hush ratings.csv --model m.hush"):
+        assert "One table of ratings and at most one model are measured; got " in refused(line)
+
+
 def test_a_model_that_exists_is_measured(folder, capsys, model):
     table = rows(printed("ratings.csv --model model.hush", capsys))
     expected = hr.evaluate(model, "ratings.csv").scores

@@ -50,6 +50,18 @@ def test_the_model_file_holds_what_is_printed(folder):
     assert json.loads(result.stdout)["privacy_"]["reproducible"] is True
 
 
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [("--delta 0.1", True), ("--delta 0.1 --quiet", False), ("--delta 1e-6", False),
+     ("--delta 0.1 --neighbors add_remove", False)],
+)  # fmt: skip
+def test_a_large_delta_is_told_where_reading_alone_tells_the_number_of_rows(folder, options, is_told, capsys):
+    """Not where that number is secret."""
+    error, _, err = main(f"rows.csv {BASIC} {options} --json", capsys)
+    told = "hushrank: delta = 0.1 is at least 1 / 50, one over the number of rows: it allows to publish all about one"
+    assert error is None and (told in err) == is_told and ("1 / " in err) == is_told
+
+
 def test_columns_choose_and_order(folder):
     result = run(f"rows.csv {BASIC} --columns c,a --json --quiet --seed 1")
     assert json.loads(result.stdout)["feature_names_in_"] == ["c", "a"]

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from hushrank.cli.groups import HelpfulGroup, HelpWhenBare, did_you_mean
+from hushrank.cli.groups import HelpfulGroup, HelpWhenBare, say_known
 from hushrank.cli.main import SUMMARIES, cli
 
 
@@ -61,7 +61,7 @@ def test_unknown_options_are_answered_by_click():
     ("word", "known", "end"), [("ab", ["abc"], "; did you mean 'abc'?"), ("x", ["a", "b"], "; there are a, b.")]
 )
 def test_the_end_of_a_message(word, known, end):
-    assert did_you_mean(word, known) == end
+    assert say_known(word, known) == end
 
 
 def test_a_guess_loads_no_command(monkeypatch):

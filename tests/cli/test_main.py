@@ -46,9 +46,9 @@ def test_every_command_has_the_help_that_the_list_promises(name):
     ("arguments", "message"),
     [
         ("plan gram --columns 3 --row-norm -1 --epsilon 1", "row_norm of wishart_lattice must be a finite float > 0"),
-        ("plan vector --norm 1 --epsilon 0", "epsilon of Budget must be a finite float > 0; got 0.0."),
-        ("plan vector --norm 1 --epsilon 1 --delta 1", "delta of Budget must be a finite float >= 0 and < 1; got 1.0."),
-        ("plan vector --norm 1 --epsilon nan", "epsilon of Budget must be a finite float > 0; got nan."),
+        ("plan vector --norm 1 --epsilon 0", "--epsilon must be a finite number > 0; got 0.0."),
+        ("plan vector --norm 1 --epsilon 1 --delta 1", "--delta must be a finite number >= 0 and < 1; got 1.0."),
+        ("plan vector --norm 1 --epsilon nan", "--epsilon must be a finite number > 0; got nan."),
         ("plan vector --norm 1", "Missing option '--epsilon'. (see hushrank plan vector --help)"),
         ("plan vector --norm x --epsilon 1", "Invalid value for '--norm': 'x' is not a valid float."),
         ("plan gram --columns 0 --row-norm 1 --epsilon 1", "Invalid value for '--columns': 0 is not in the range"),

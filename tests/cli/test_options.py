@@ -189,9 +189,9 @@ def test_bounds_are_a_pair_or_a_file(tmp_path):
     np.save(tmp_path / "bounds.npy", [[0.0, 1.0], [2.0, 3.0]])
     assert convert(str(tmp_path / "bounds.npy"), None, None).tolist() == [[0.0, 1.0], [2.0, 3.0]]
     (tmp_path / "bounds.CSV").write_bytes('\ufeffname,low,high\r\n"a, b",0,1\r\n"say ""c""",-2, 3e1\r\n'.encode())
-    assert list(convert(str(tmp_path / "bounds.CSV"), None, None)) == [[0.0, 1.0], [-2.0, 30.0]]
+    assert convert(str(tmp_path / "bounds.CSV"), None, None) == {"a, b": [0.0, 1.0], 'say "c"': [-2.0, 30.0]}
     (tmp_path / "names.csv").write_bytes(b"name,low,high\n\xff\xfe,0,1\n")  # a name may be anything
-    assert list(convert(str(tmp_path / "names.csv"), None, None)) == [[0.0, 1.0]]
+    assert list(convert(str(tmp_path / "names.csv"), None, None).values()) == [[0.0, 1.0]]
 
 
 NO_FILES = [

@@ -93,13 +93,16 @@ def test_a_file_without_a_known_column_is_refused_by_name(folder):
         command.main("model.hush --ratings odd.csv".split(), standalone_mode=False)
 
 
-def test_what_is_not_known_is_ignored_with_one_line(folder, model, capsys):
+def test_what_is_not_known_is_ignored_with_a_line_each(folder, model, capsys):
     (folder / "odd.csv").write_text("item,rating\n3,5\n99,1\nx,1\n7,what\n")
     command.main("model.hush --ratings odd.csv --json".split(), standalone_mode=False)
     printed = capsys.readouterr()
     expected = model.recommend({3: 5.0}, n=10, exclude_seen=True)
     assert json.loads(printed.out)["recommendations"][0]["items"] == expected.items.tolist()
-    assert printed.err == "hushrank: ratings of items outside the catalogue of PrivateCompletion are ignored.\n"
+    assert printed.err == (
+        "hushrank: ratings in odd.csv that are no numbers are left out (a decimal comma, or text?)\n"
+        "hushrank: ratings of items outside the catalogue of PrivateCompletion are ignored.\n"
+    )
 
 
 def test_a_model_of_implicit_feedback_needs_no_ratings(folder):

@@ -40,17 +40,26 @@ def test_the_page_is_that_of_the_model(folder, name):
     assert (folder / f"{name}.html").read_text(encoding="utf-8") == model_page(fitted(name))
 
 
-def test_titles_ledger_and_forecast_are_on_it(folder):
+def test_titles_ledger_and_forecast_are_on_it(folder, capsys):
     with hushrank.Ledger("budget.db") as ledger:
-        ledger.create("people", epsilon=3.0, delta=1e-6, neighbors="replace", unit="user").charge(Gaussian(5.0))
+        ledger.create("people", epsilon=15.0, delta=1e-6, neighbors="replace", unit="user").charge(Gaussian(5.0))
     line = "PrivateCompletion.hush --titles titles.csv --ledger budget.db --dataset people --people 900 --json"
-    assert json.loads(run(line).output) == {"report": "report.html"}
+    command.main(line.split(), standalone_mode=False)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"report": "report.html"}
+    said = "this model is not among the charges of data set 'people': its budget is not the one shown"
+    assert printed.err == f"hushrank: {said}\n"
     page = (folder / "report.html").read_text(encoding="utf-8")
     text = Document(page).text
     assert HOSTILE in text and "<script" not in page and "Data set people of the ledger" in text
     assert "n_users = 900" in text
     with hushrank.Ledger("budget.db") as ledger:
         assert len(ledger["people"].history()) == 2  # nothing was charged
+        ledger["people"].charge(fitted("PrivateCompletion").privacy_.event)
+    command.main(f"{line} --force".split(), standalone_mode=False)
+    assert capsys.readouterr().err == ""
+    other = run("PrivatePCA.hush --out new.html --ledger budget.db --dataset people")
+    assert other.exit_code == 2 and "is for unit user, neighbors replace" in " ".join(other.output.split())
 
 
 @pytest.mark.parametrize(

@@ -170,28 +170,16 @@ def test_own_ratings_of_a_parquet_file(tmp_path):
     ("text", "expected"),
     [
         ("low,high\n0,1\n\n-2, 3.5 \n", [[0.0, 1.0], [-2.0, 3.5]]),
-        ('name,low,high\n"age, in ""years""",0,1e2\n"two\nlines",-1,1\n', [[0.0, 100.0], [-1.0, 1.0]]),
-        ("\ufeffunit,name,min,max\r\nm,a,0,1\r\n", [[0.0, 1.0]]),
+        (
+            'name,low,high\n"age, in ""years""",0,1e2\n"two\nlines",-1,1\n',
+            {'age, in "years"': [0.0, 100.0], "two\nlines": [-1.0, 1.0]},
+        ),
+        ("\ufeffunit,name,min,max\r\nm,a,0,1\r\n", {"a": [0.0, 1.0]}),
         ("low,high\n", []),  # for the table of parameters to refuse
     ],
 )
 def test_limits_are_the_last_two_columns(tmp_path, text, expected):
-    assert list(read_bounds(write(tmp_path / "bounds.csv", text))) == expected
-
-
-def test_limits_with_names_are_put_into_the_order_of_the_data(tmp_path):
-    bounds = read_bounds(write(tmp_path / "bounds.csv", "name,low,high\nincome,0,5e5\nage,0,120\n"))
-    assert bounds.in_order(("age", "income"), "PrivatePCA") == [[0.0, 120.0], [0.0, 5e5]]
-    assert bounds.in_order(None, "PrivatePCA") == [[0.0, 5e5], [0.0, 120.0]]  # an array has no names
-    for columns, got in (
-        (("age", "income", "city"), "no limits of 'city'"),
-        (("age",), "limits of 'income', which is no column of the data"),
-        (("age", "salary"), "no limits of 'salary', but of 'income', which is no column of the data"),
-    ):
-        with pytest.raises(InvalidParameter, match=rf"column_bounds of PrivatePCA must be .* got .*{got}"):
-            bounds.in_order(columns, "PrivatePCA")
-    unnamed = read_bounds(write(tmp_path / "bounds.csv", "low,high\n0,1\n2,3\n"))
-    assert unnamed.names is None and unnamed.in_order(("b", "a"), "PrivatePCA") == [[0.0, 1.0], [2.0, 3.0]]
+    assert read_bounds(write(tmp_path / "bounds.csv", text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,8 +196,9 @@ def test_limits_with_names_are_put_into_the_order_of_the_data(tmp_path):
         (b"name,low,high\na,0\n", "records have 3 fields"),
         (b"name,low,high\na,0,1,2\n", "records have 3 fields"),
         (b'name,low,high\n"a,0,1\nb,0,1\n', "records have 3 fields"),
-        (b"\xff\xfe,low,high\na,0,1\n", "readable CSV file"),
+        (b"\xff\xfe,low,high\na,0,1\n", "CSV file in UTF-8"),
         (b"name,low,low\na,0,1\n", "column names differ"),
+        (b"name,low,high\na,0,1\nb,0,1\na,0,2\n", "one record for a column; got 'bounds.csv: one column twice'"),
         (b"\0" * 1000, "the columns low and high"),
     ],
 )
@@ -218,3 +207,17 @@ def test_limits_that_cannot_be_read_are_refused_in_one_line(tmp_path, content, m
     with pytest.raises(InvalidParameter) as refused:
         read_bounds(tmp_path / "bounds.csv")
     assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_own_ratings_that_are_no_numbers_are_told(tmp_path):
+    path = write(tmp_path / "mine.csv", 'item,rating\n3,5\n4,"3,5"\n')
+    with pytest.warns(UserWarning, match=r"ratings in mine\.csv that are no numbers are left out \(a decimal comma"):
+        table = read_own_ratings(path, pa.int64(), needed=["item", "rating"])
+    assert table["rating"].to_pylist()[0] == 5.0 and len(table) == 2
+    read_own_ratings(path, pa.int64(), needed=["item"])  # implicit feedback has none
+
+
+def test_ratings_of_many_are_not_told_about(tmp_path, recwarn):
+    path = write(tmp_path / "all.csv", 'user,item,rating\n1,3,5\n2,4,"3,5"\n')
+    read_own_ratings(path, pa.int64(), needed=["item", "rating"])
+    assert not recwarn.list

@@ -86,7 +86,7 @@ def test_every_kind_of_input_gives_the_factorization_of_the_library(folder, sour
     for name in ("U", "s", "Vt", "levels_"):
         assert found[name] == getattr(wanted, name).tolist()
     assert found["privacy_"] == wanted.privacy_.to_dict() and found["privacy_"]["unit"] == unit
-    assert (found["n_above_noise"], found["release_"]) == (wanted.n_above_noise, 1)
+    assert (found["n_significant_"], found["release_"]) == (wanted.n_significant_, 1)
 
 
 def test_a_named_pipe_is_a_stream(folder):
@@ -236,21 +236,20 @@ def test_what_is_printed_and_written_is_the_factorization(folder):
     assert result.exit_code == 0, result.exception
     found, text = hushrank.load("found[1].hush"), " ".join(result.output.split())
     assert isinstance(found, Factorization) and found.s[0] > 100
-    assert f"private factorization of a 40 x 30 matrix: {found.n_above_noise} of 2 components stand above" in text
-    shown = [f"{value:.4g}" if value else "noise" for value in found.s]
-    assert [row[:2] for row in rows(result.output)] == [[str(i + 1), cell] for i, cell in enumerate(shown)]
+    assert f"private factorization of a 40 x 30 matrix: {found.n_significant_} of 2 components stand" in text
+    assert [row[:2] for row in rows(result.output)] == [[str(i + 1), f"{value:.4g}"] for i, value in enumerate(found.s)]
     assert f"{int(100 * found.strength_[0]) / 100:.2f}" == rows(result.output)[0][2]
     assert "delta=1e-06, neighbors=add_remove, unit=entry" in text and "release 2" not in text
     assert "factorization written to found[1].hush" in text and "report written to page[1].html" in text
     page = (folder / "page[1].html").read_text()
-    assert "A private factorization" in page and f"{found.s[0]:.4g}" in page
+    assert "A private factorization" in page and f"{found.s[0]:.3g}" in page
 
 
 def test_components_below_the_noise_are_called_noise(folder):
     result = run(f"{FEW} --epsilon 0.1 --seed 5 --out found", HEADER)
     assert result.exit_code == 0, result.exception
     values = hushrank.load("found").s
-    assert [row[1] for row in rows(result.output)] == [f"{value:.4g}" if value else "noise" for value in values]
+    assert [row[1:] for row in rows(result.output)] == [["0", "-", "noise"]] * 2
     assert not values.any() and "0 of 2 components" in " ".join(result.output.split())
 
 

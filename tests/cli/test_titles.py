@@ -36,11 +36,13 @@ def test_odd_titles_steer_nothing(tmp_path):
 
 
 def test_missing_columns_are_guessed(movies, tmp_path):
+    assert read_titles(movies, [1]) == read_titles(movies, [1], item_column="movieId")
+    (tmp_path / "films.csv").write_text("xitem,title\n1,x\n")
     with pytest.raises(InvalidParameter) as refusal:
-        read_titles(movies, [1])
+        read_titles(tmp_path / "films.csv", [1])
     assert str(refusal.value) == (
-        "file of titles must be a table with the columns item and title; got movies.csv: no column 'item'. "
-        "Did you mean --item-col movieId?"
+        "file of titles must be a table with the columns item and title; got films.csv: no column 'item'. "
+        "Did you mean --item-col xitem?"
     )
     (tmp_path / "x.csv").write_text("item,booktitle\n1,x\n")
     with pytest.raises(InvalidParameter, match=r"no column 'title'. Did you mean --title-col booktitle\?"):

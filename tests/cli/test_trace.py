@@ -205,18 +205,18 @@ def test_a_smaller_rank_than_asked_for_is_said(folder, monkeypatch):
 BAD = [
     ("entry.csv {entry} --target cost", "no column 'cost'"),
     ("dense.csv --shape 4 4", "16 numbers, for each record and the shape (4, 4); got '12 numbers'"),
-    ("dense.csv", "shape of PrivateTraceRegression must be (n_rows, n_columns)"),
+    ("dense.csv", "--shape must be (n_rows, n_columns)"),
     ("rank_one.csv --design rank_one --x ph,lime --z N", "a table with the column 'lime'"),
     ("rank_one.csv {rank_one} --shape 3 4", "--x and --z name 4 and 3 columns, and --shape 3 4 is another size"),
     ("dense.npy --target dense_answers.npy --shape 3 4", "must be measurements of the shape (3, 4)"),
     ("dense.npy", "--target FILE"),
     ("users.csv {entry}", "has a column 'user', and the records of a user are not protected together"),
-    ("entry.csv {entry} --rank 4", "rank of PrivateTraceRegression must be at most 3"),
-    ("entry.csv {entry} --delta 0", "delta of PrivateTraceRegression must be > 0"),
+    ("entry.csv {entry} --rank 4", "--rank must be at most 3"),
+    ("entry.csv {entry} --delta 0", "--delta must be > 0"),
     ("entry.csv {entry} --design-covariance given", "'given' is not one of 'private', 'identity'"),
     ("entry.csv {entry} --features row,column", "--features is for --design dense"),
-    ("entry.csv {entry} --seed 1", "random_state of PrivateTraceRegression must be None where"),
-    ("none.csv {entry}", "X of PrivateTraceRegression must be an existing file"),
+    ("entry.csv {entry} --seed 1", "--seed must be left out where"),
+    ("none.csv {entry}", "the data must be an existing file"),
 ]
 
 

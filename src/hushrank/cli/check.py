@@ -3,9 +3,11 @@
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hushrank.cli.checking import PROBLEM
 from hushrank.cli.lazy import LazyGroup
 from hushrank.cli.options import JSON_OPTION
 from hushrank.registry import COMMANDS, PUBLIC
@@ -38,8 +40,18 @@ class CheckGroup(LazyGroup):
         if args[0] in self.summaries or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
         if not Path(args[0]).exists():
-            ctx.fail(f"{args[0]!r} is neither an existing file nor one of {', '.join(self.summaries)}.")
+            ctx.fail(_say_unknown(args[0], list(self.summaries)))
         return "table", table, args
+
+
+def _say_unknown(word: str, commands: list[str]) -> str:
+    """That a word is no file and no command, and which of them may be meant."""
+    from hushrank.data.files import guess_file  # --help needs none of it
+    from hushrank.parameters import did_you_mean
+
+    guess = "" if Path(word).suffix else did_you_mean(word, commands)
+    guess = guess or guess_file(Path(word)) or "."
+    return f"{word!r} is neither an existing file nor one of {', '.join(commands)}{guess}"
 
 
 @click.group(cls=CheckGroup, summaries=SUMMARIES, load=check_command)
@@ -61,17 +73,23 @@ def command() -> None:
 @click.argument("source", metavar="INPUT")
 @JSON_OPTION
 def table(source: str, as_json: bool) -> None:
-    """Look at the header and the first values of a table. NOT PRIVATE."""
+    """Look at the header and the first values of a table. NOT PRIVATE. Exit code 2 if there is a problem."""
     from hushrank.data.findings import NOT_PRIVATE  # --help needs none of it
     from hushrank.data.kinds import tell_kind
 
     found = tell_kind(source)
+    _print_kind(source, found, NOT_PRIVATE, as_json)
+    if any(finding.level == "problem" for finding in found.findings):
+        click.get_current_context().exit(PROBLEM)
+
+
+def _print_kind(source: str, found: Any, not_private: str, as_json: bool) -> None:
     if as_json:
         findings = [finding.to_dict() for finding in found.findings]
-        told = {"not_private": NOT_PRIVATE, "kind": found.kind, "columns": found.names, "next": found.command}
+        told = {"not_private": not_private, "kind": found.kind, "columns": found.names, "next": found.command}
         click.echo(json.dumps({**told, "findings": findings}))
         return
-    click.echo(f"{source}: {NOT_PRIVATE}")
+    click.echo(f"{source}: {not_private}")
     for finding in found.findings:
         click.echo(f"{finding.level}: {finding.text}" if finding.level != "note" else f"it looks like {finding.text}")
-    click.echo(f"next: {found.command}")
+    click.echo(f"next: {found.command}".replace("\n", "\n      "))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hushrank.cli.accounts import choose_delta, open_account
-from hushrank.cli.messages import about_file
+from hushrank.cli.messages import about_file, check_in_options
 from hushrank.registry import find
 
 CHECK_OPTION = click.option(
@@ -50,6 +50,6 @@ def _option_names(decorate: Callable[[Any], Any]) -> list[str]:
 
 def print_check(check: Any, as_json: bool) -> None:
     """Print a check on stdout, and end the command with exit code 2 if it found a problem."""
-    click.echo(json.dumps(check.to_dict()) if as_json else str(check))
+    click.echo(json.dumps(check.to_dict()) if as_json else check_in_options(str(check), check.subject))
     if check.has_problems:
         click.get_current_context().exit(PROBLEM)

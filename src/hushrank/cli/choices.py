@@ -1,7 +1,7 @@
 """What `hushrank plan` takes and prints to choose a budget by: several epsilons, guesses, and fits from a cap."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -79,19 +79,21 @@ class Cap(NamedTuple):
         if self.cap_delta and self.cap_epsilon is None:
             raise click.UsageError("--cap-delta needs --cap-epsilon.")
 
-    def fits(self, plan: Plan) -> dict[str, int]:
-        """Numbers of fits by what they are paid from."""
-        found = {}
+    def fits(self, plan: Plan) -> tuple[dict[str, int], list[str]]:
+        """Numbers of fits by what they are paid from, and warnings about their price."""
+        found, warned = {}, []
         if self.ledger_address is not None:
             from hushrank.privacy.ledger import Ledger  # needs a database package, which plans do not
 
             with Ledger(self.ledger_address) as ledger:
-                found[f"what is left of {self.dataset}"] = count_fits(plan, ledger[str(self.dataset)])
+                account = ledger[str(self.dataset)]
+                found[f"what is left of {self.dataset}"] = count_fits(plan, account)
+                warned = [f"{said}." for said in (account.say_dear(plan.event),) if said is not None]
         if self.cap_epsilon is not None:
             at = f" at delta {self.cap_delta:g}" if self.cap_delta else ""
             named = f"a cap of epsilon {self.cap_epsilon:g}{at}"
             found[named] = count_fits_in_cap(plan, self.cap_epsilon, self.cap_delta)
-        return found
+        return found, warned
 
 
 def guess_options(release: type[PrivateRelease]) -> Decorator:
@@ -137,22 +139,25 @@ def print_plans(
     cap.check()
     asked = tuple(epsilon for several in epsilons for epsilon in several)
     plans = Plans.of(make, asked)
-    fits, others = [cap.fits(plan) for plan in plans], more(plans)
+    fits, warned = zip(*(cap.fits(plan) for plan in plans), strict=True)
+    others = more(plans)
     words = others.pop("in words", "")
     if as_json:
         shown = [
-            one | ({"fits": count} if count else {}) | others for one, count in zip(plans.to_list(), fits, strict=True)
+            one | ({"fits": count} if count else {}) | ({"warnings": said} if said else {}) | others
+            for one, count, said in zip(plans.to_list(), fits, warned, strict=True)
         ]
         if len(shown) == 1:
             del shown[0]["asked_epsilon"]
         click.echo(json.dumps(shown[0] if len(shown) == 1 else shown))
         return
     click.echo(str(plans[0] if len(plans) == 1 else plans))
-    for line in (*fit_lines(asked, fits), *filter(None, [words])):
+    dear = [f"warning: {said}" for one in warned for said in one]
+    for line in (*fit_lines(asked, fits), *dear, *filter(None, [words])):
         click.echo(line)
 
 
-def fit_lines(epsilons: tuple[float, ...], fits: list[dict[str, int]]) -> Iterator[str]:
+def fit_lines(epsilons: tuple[float, ...], fits: Sequence[dict[str, int]]) -> Iterator[str]:
     """How many fits there are from each cap, for people."""
     for named in fits[0]:
         counts = [count[named] for count in fits]
@@ -175,4 +180,6 @@ def expected_from(release: Any, count: int, terms: dict[str, Any]) -> dict[str, 
         if epsilon is None
         else f"{count} {one} {verb} expected from epsilon = {epsilon:.3g} on"
     )
+    first = release.epsilon_for(1, **terms) if count > 1 and epsilon is None else None
+    words += "" if first is None else f"; the first one from epsilon = {first:.3g} on"
     return {"expected_from": {what: count, "epsilon": epsilon}, "in words": words}

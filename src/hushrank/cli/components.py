@@ -7,8 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from hushrank.cli.tables import make_table
+from hushrank.estimators.second_moment.forecast import NOT_CENTERED
 from hushrank.report.marks import (
     NOISE,
+    UNSURE,
     Component,
     column_names,
     is_sure,
@@ -33,8 +35,12 @@ def describe_components(model: Any, title: str, *, most: int | None = None, has_
         mixed = say_mixed(components[:most], model.n_significant_)
         if mixed is not None:
             yield mixed
+    elif getattr(model, "mechanism", "") == "exponential":
+        yield UNSURE
     if hasattr(model, "radius_"):
         yield say_radius(model)
+    if model.center is None and getattr(model, "column_bounds", None) is None and hasattr(model, "standardize"):
+        yield f"{NOT_CENTERED} (--center private buys a mean and subtracts it)"
 
 
 def _to_table(model: Any, components: Sequence[Component], title: str, has_loadings: bool) -> Table:
@@ -48,20 +54,23 @@ def _to_table(model: Any, components: Sequence[Component], title: str, has_loadi
     table = make_table(*names, texts=("largest loading", ""), title=title)
     for column in table.columns:
         column.no_wrap = column.header != "largest loading"
-    loadings = _name_loadings(model) if has_loadings else None
+    loadings = _name_loadings(model, components) if has_loadings else None
     for i, one in enumerate(components):
         cells = [str(one.number)]
         cells += [] if one.value is None else [f"{one.value:.6g}"]
         cells += [] if one.share is None else [f"{one.share:.3f}"]
         cells += [] if one.interval is None else [say_interval(one)]
-        cells += [] if one.alignment is None else [say_alignment(one.alignment)]
+        cells += [] if one.alignment is None else [say_alignment(one)]
         cells += [] if loadings is None else [escape(loadings[i])]
         cells += [one.mark] if is_sure(model) else []
         table.add_row(*cells, style="dim" if one.mark == NOISE else None)
     return table
 
 
-def _name_loadings(model: Any) -> list[str]:
-    """The column with the largest loading of every component."""
+def _name_loadings(model: Any, components: Sequence[Component]) -> list[str]:
+    """The column with the largest loading of every component; none of what is noise."""
     names = column_names(model)
-    return ["".join(largest_loadings(vector, names, 1)) or "none" for vector in vectors_of(model)]
+    return [
+        "-" if one.mark == NOISE else "".join(largest_loadings(vector, names, 1)) or "none"
+        for one, vector in zip(components, vectors_of(model), strict=False)
+    ]

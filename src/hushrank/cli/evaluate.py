@@ -34,7 +34,7 @@ _CHOICES = ("k", "held_out", "most_held_out", "split_seed", "baselines")
 _MODEL_PATH = click.Path(dir_okay=False, path_type=Path)
 
 OPTIONS = options(
-    click.argument("source", metavar="RATINGS"),
+    click.argument("files", metavar="RATINGS", nargs=-1, required=True),
     click.option("--model", "path", type=_MODEL_PATH, help="Measure a model that hushrank complete wrote. Fits none."),
     table_options({name: planner("PrivateEvaluation").parameter_table()[name] for name in _CHOICES}),
     click.option(
@@ -59,7 +59,7 @@ OPTIONS = options(
 def command(
     ctx: click.Context,
     /,
-    source: str,
+    files: tuple[str, ...],
     path: Path | None,
     out: Path | None,
     force: bool,
@@ -88,6 +88,7 @@ def command(
       hushrank evaluate ratings.csv --model model.hush --k 20
       hushrank evaluate ratings.csv --model model.hush --pay-epsilon 0.5 --ledger budget.db --dataset ratings-2026
     """
+    source, path = _tell_apart(files, path)
     parameters = {name: given.pop(name) for name in list(given) if name in _FIT}
     _check_fit_options(ctx, path)
     address, dataset, note = (given.pop(name) for name in ("ledger_address", "dataset", "note"))
@@ -129,6 +130,17 @@ def _publish(found: Any, writer: Writer, out: Path | None, as_json: bool) -> Non
 for _option in command.params:  # a model that exists needs none of them; _check_fit_options asks for them otherwise
     if _option.name in _FIT:
         _option.required = False
+
+
+def _tell_apart(files: tuple[str, ...], path: Path | None) -> tuple[str, Path | None]:
+    """The ratings and the model, where a model may stand beside the ratings as other commands take it."""
+    ratings = [one for one in files if not one.endswith(".hush")]
+    models = [Path(one) for one in files if one.endswith(".hush")] + ([] if path is None else [path])
+    if len(ratings) == 1 and len(models) <= 1:
+        return ratings[0], models[0] if models else None
+    if not ratings:
+        raise click.UsageError(f"{models[0]} is a model by its name: hushrank evaluate RATINGS --model {models[0]}")
+    raise click.UsageError(f"One table of ratings and at most one model are measured; got {', '.join(files)}.")
 
 
 def _check_fit_options(ctx: click.Context, path: Path | None) -> None:

@@ -38,6 +38,8 @@ from hushrank.cli.options import (
 )
 from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, read_named_ratings
 from hushrank.cli.writing import FORCE_OPTION, Writer, check_place, write_text
+from hushrank.privacy.cautions import delta_cautions
+from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.words import in_words
 from hushrank.registry import PUBLIC, find, planner
 
@@ -94,12 +96,8 @@ class Data:
 def _read_rows(model: Any, source: str, columns: list[str] | None) -> Any:
     from hushrank.data.rows.reading import read_rows  # needs numba, and --help does not
 
-    is_complex, owner = getattr(model, "field", "real") == "complex", type(model).__name__
-    rows = read_rows(source, owner=owner, columns=columns, allow_complex=is_complex)
-    bounds: Any = getattr(model, "column_bounds", None)
-    if hasattr(bounds, "in_order"):  # from a file with the names of the columns
-        model.column_bounds = bounds.in_order(rows.columns, owner)
-    return rows
+    is_complex = getattr(model, "field", "real") == "complex"
+    return read_rows(source, owner=type(model).__name__, columns=columns, allow_complex=is_complex)
 
 
 def _read_records(model: Any, source: str, user: str, target: str, features: str | None) -> Any:
@@ -224,8 +222,20 @@ def learn(
         parameters["delta"] = choose_delta(parameters.get("delta"), account)
     model = estimator(**parameters, **terms)
     with telling_warnings(quiet), about_file(source):
-        model.fit(data.read(model, source, **others))
+        rows = data.read(model, source, **others)
+        is_counted = getattr(rows, "n_samples", None) is not None  # then the fit itself warns, before its charge
+        model.fit(rows)
+    if not quiet and not is_counted:
+        _tell_cautions(model, getattr(model, "n_", getattr(rows, "n_samples", None)))
     return model
+
+
+def _tell_cautions(model: Any, n_people: int | None) -> None:
+    """A delta that is too large for the number of people, where that is public and was known by reading alone."""
+    given = model.privacy_
+    if given.neighbors is Neighbors.REPLACE:
+        for caution in delta_cautions(Budget(given.epsilon, given.delta, given.neighbors, given.unit), n_people):
+            click.echo(f"hushrank: {caution}", err=True)
 
 
 def _check_output(

@@ -1,6 +1,5 @@
 """Commands that help: bare, they print their help and end well; a misspelled name is answered with the nearest ones."""
 
-import difflib
 from typing import Any
 
 import click
@@ -36,10 +35,11 @@ class HelpfulGroup(HelpWhenBare, click.Group):
         is_option = name.startswith("-")  # click has its own words for these
         if is_option or ctx.resilient_parsing or name in self.list_commands(ctx):
             return super().resolve_command(ctx, args)
-        raise click.UsageError(f"no command {name!r}{did_you_mean(name, self.list_commands(ctx))}", ctx)
+        raise click.UsageError(f"no command {name!r}{say_known(name, self.list_commands(ctx))}", ctx)
 
 
-def did_you_mean(word: str, known: list[str]) -> str:
+def say_known(word: str, known: list[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all that there are."""
-    near = difflib.get_close_matches(word.lower(), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}."
+    from hushrank.parameters import did_you_mean  # needs NumPy, and --help does not
+
+    return did_you_mean(word, known) or f"; there are {', '.join(known)}."

@@ -66,10 +66,12 @@ def main() -> None:
     """Entry point: every error becomes one line on stderr and an exit code."""
     try:
         sys.exit(cli.main(prog_name="hushrank", standalone_mode=False))
-    except BudgetExceeded as error:
-        fail(str(error), BUDGET_REFUSED)
     except HushrankError as error:
-        fail(str(error), BAD_INPUT, error)
+        from hushrank.cli.messages import in_options  # needs parameter tables, and --help does not
+
+        if isinstance(error, BudgetExceeded):
+            fail(in_options(error), BUDGET_REFUSED)
+        fail(in_options(error), BAD_INPUT, error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "hushrank"
         fail(f"{error.format_message()} (see {where} --help)", BAD_INPUT)

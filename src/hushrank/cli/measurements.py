@@ -1,6 +1,7 @@
 """Measurements of a matrix as commands read them: which columns of a file they are, in every design."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 
 from hushrank.cli.fit import Data
 from hushrank.cli.options import options, split_names
+from hushrank.exceptions import InvalidParameter
 
 Pair = tuple[int, int]
 
@@ -46,7 +48,8 @@ def _read(model: Any, source: str, target: str | None, **names: str | None) -> A
         features, shape = CHOOSE[design](given, shape)
         if not given:
             _check_nobody_is_named(path, target, OPTIONS_OF[design], owner)
-    return read_measurements(path, target, design=design, shape=shape, owner=owner, features=features)
+    with _naming_options(design):
+        return read_measurements(path, target, design=design, shape=shape, owner=owner, features=features)
 
 
 MEASUREMENTS = Data("MEASUREMENTS", _read, COLUMN_OPTIONS, beside=("target",))
@@ -87,6 +90,18 @@ def _choose_rank_one(given: Mapping[str, str], shape: Pair | None) -> tuple[Sequ
 
 def _choose_entry(given: Mapping[str, str], shape: Pair | None) -> tuple[Sequence[str] | None, Pair | None]:
     return [given.get(name, name) for name in OPTIONS_OF["entry"]], shape
+
+
+@contextmanager
+def _naming_options(design: str) -> Iterator[None]:
+    """Name the options of the columns of indices where one of these is missing."""
+    try:
+        yield
+    except InvalidParameter as error:
+        if design != "entry" or not error.requirement.startswith("a table with the column "):
+            raise
+        wanted = f"{error.requirement}, or with the columns that --row and --column name"
+        raise InvalidParameter(error.owner, error.name, wanted, error.got) from None
 
 
 Choose = Callable[[Mapping[str, str], Pair | None], tuple[Sequence[str] | None, Pair | None]]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged, say_path
 from hushrank.data.frames import choose_columns, choose_fields, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.identifiers import IdTable
@@ -94,7 +94,7 @@ def _read_columns(path: Path, features: Sequence[str], user: str) -> tuple[NDArr
     is_text = text_suffix(path) is not None
     if not (is_text or path.suffix.lower() in PARQUET_SUFFIXES) or not path.is_file():
         requirement = f"an existing file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(NEW, "file", requirement, str(path))
+        raise InvalidParameter(NEW, "file", requirement, say_path(path))
     X, ids = _read_csv(path, features, user) if is_text else _read_parquet(path, features, user)
     X = np.ascontiguousarray(X)  # products have the same last bits whatever the file
     X[~np.isfinite(X)] = np.nan

@@ -21,6 +21,7 @@ from hushrank.cli.choices import (
 )
 from hushrank.cli.lazy import LazyGroup
 from hushrank.cli.options import JSON_OPTION, UNIT_OPTION, options, parameter_options, size_options, table_options
+from hushrank.cli.rating_columns import ITEM_COLUMN_OPTION
 from hushrank.privacy.choosing import Plans
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.planning import Plan, plan_counts, plan_gram, plan_quantile, plan_vector
@@ -65,7 +66,10 @@ def plan_command(command: str) -> click.Command:
     of_parameters = parameter_options(
         release, without={*sizes, "epsilon"}, has_ledger=True
     )  # a size may be a parameter
-    own = options(EPSILON_OPTION, size_options(sizes), of_parameters, guess_options(release), CAP_OPTIONS, JSON_OPTION)
+    of_items = [ITEM_COLUMN_OPTION] if "item_features" in release.parameter_table() else []
+    own = options(
+        EPSILON_OPTION, size_options(sizes), of_parameters, *of_items, guess_options(release), CAP_OPTIONS, JSON_OPTION
+    )
     return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(own(show))
 
 

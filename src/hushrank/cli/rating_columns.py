@@ -24,7 +24,7 @@ ITEM_COLUMN_OPTION = click.option(
     is_eager=True,
     expose_value=False,
     callback=_note_item_column,
-    help="Column of the items' ids in the file of titles. Default: item.",
+    help="Column of the items' ids in files of items. Default: item.",
 )
 
 

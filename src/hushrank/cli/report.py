@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -66,9 +67,22 @@ def command(
     check_place("--out", out, kept, "the model, the titles or the ledger", force=force)
     account = open_account(ledger_address, dataset, None)
     model = find("load")(path)
+    if account is not None:
+        check_account(account, model.privacy_)
     page = model_page(model, Beside(titles_for(model, given_titles()), account, people))
     try:
         write_text(page, out)
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror or error}.") from error
     click.echo(json.dumps({"report": str(out)}) if as_json else f"report written to {out}")
+
+
+def check_account(account: Any, given: Any) -> None:
+    """Refuse an account that cannot have paid for a model; say so on stderr where it has not."""
+    from hushrank.report.promise import is_charged, say_not_charged
+
+    fixed, made = (f"unit {terms.unit}, neighbors {terms.neighbors}" for terms in (account.budget, given))
+    if fixed != made:
+        raise click.UsageError(f"data set {account.name!r} is for {fixed}, and this model for {made}: not its budget.")
+    if not is_charged(account, given.event):
+        click.echo(f"hushrank: {say_not_charged(account.name)}", err=True)

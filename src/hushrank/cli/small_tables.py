@@ -3,6 +3,7 @@
 They are CSV files with a header or Parquet files, told by their suffix. Data to learn from are not read here.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged, say_path
 from hushrank.data.id_arrays import as_text, to_ids
 from hushrank.data.identifiers import IdTable
 from hushrank.data.ratings.catalogue import Catalogue
@@ -27,7 +28,6 @@ from hushrank.data.ratings.column_names import (
     name_columns,
     warn_of_users,
 )
-from hushrank.data.suggestions import did_you_mean
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers, to_numbers
 from hushrank.exceptions import InvalidParameter
@@ -129,6 +129,9 @@ def read_own_ratings(
             "rating": to_numbers,
         }
         own = {role: convert[role](column) for role, column in own.items()}
+        if "rating" in needed and "user" not in own and np.isnan(own["rating"]).any():  # of the one who reads this
+            told = f"ratings in {path.name} that are no numbers are left out (a decimal comma, or text?)"
+            warnings.warn(told, stacklevel=2)
     return pa.table(own)
 
 
@@ -147,7 +150,8 @@ def read_title_columns(
     owner, wanted = "titles", "title" if title_column is None else title_column
 
     def choose(names: list[str]) -> list[str]:
-        item = item_name(names, item_column)
+        # Titles are public, and a movieId beside them is no column of anybody's ratings.
+        item = item_name(names, item_column) or guess_column(names, "item", "item", may_be_close=False)
         title = next((name for name in (wanted, *(() if title_column else ("name",))) if name in names), None)
         if item is None or title is None or item == title:
             guesses = {
@@ -171,30 +175,10 @@ def read_title_columns(
     return table, texts
 
 
-class NamedBounds(list[Any]):
-    """Pairs of low and high, and the names of the columns that they are for; None where the file has no names."""
-
-    names: tuple[str, ...] | None = None
-
-    def in_order(self, columns: Sequence[str] | None, owner: str) -> Any:
-        """The pairs in the order of the columns of the data, or InvalidParameter if those are others."""
-        if self.names is None or columns is None:
-            return list(self)
-        if set(self.names) != set(columns) or len(self.names) != len(columns):
-            missing, unknown = sorted(set(columns) - set(self.names)), sorted(set(self.names) - set(columns))
-            got = f"no limits of {missing[0]!r}" if missing else "limits of one column twice"
-            if unknown:
-                of, guess = f"{got}, but of" if missing else "limits of", did_you_mean(unknown[0], columns)
-                got = f"{of} {unknown[0]!r}, which is no column of the data{guess}"
-            raise InvalidParameter(owner, "column_bounds", "limits of every column of the data", got)
-        pairs = dict(zip(self.names, self, strict=True))
-        return [pairs[name] for name in columns]
-
-
-def read_bounds(path: Path) -> NamedBounds:
+def read_bounds(path: Path) -> list[list[float]] | dict[str, list[float]]:
     """Pairs from a CSV file: its last two columns, low and high, with a record for each column of the data.
 
-    A column before them has the names of the columns, in any order.
+    A column before them has the names of the columns, in any order: pairs are then by name.
     """
     owner = "limits of columns"
     columns = _read(path, owner, lambda names: names[-3:])
@@ -206,9 +190,13 @@ def read_bounds(path: Path) -> NamedBounds:
     if len(wrong):
         requirement = "a table whose last two columns are finite numbers, low and high"
         raise InvalidParameter(owner, "file", requirement, f"{path.name}: record {wrong[0] + 1} has others")
-    bounds = NamedBounds(pairs.tolist())
-    if named is not None:
-        bounds.names = tuple(bytes(name).decode("utf-8", "replace") for name in named.to_pylist())
+    limits: list[list[float]] = pairs.tolist()
+    if named is None or not limits:
+        return limits
+    names = [bytes(name).decode("utf-8", "replace") for name in named.to_pylist()]
+    bounds = dict(zip(names, limits, strict=True))
+    if len(bounds) < len(names):
+        raise InvalidParameter(owner, "file", "a table with one record for a column", f"{path.name}: one column twice")
     return bounds
 
 
@@ -224,7 +212,7 @@ def _read(
     """
     if not (_is_csv(path) or path.suffix.lower() in PARQUET_SUFFIXES) or not path.is_file():
         requirement = f"an existing file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "file", requirement, str(path))
+        raise InvalidParameter(owner, "file", requirement, say_path(path))
     if _is_csv(path):
         text = DelimitedText(path, owner)
         return text.read(choose(text.names), keep)

@@ -47,30 +47,33 @@ def _write(terms: Terms, found: Any, writer: Writer) -> dict[str, Path | None]:
 
 
 def to_json(found: Any) -> dict[str, Any]:
-    """All of a factorization, by the names of its attributes."""
+    """All of a factorization, by the names of its attributes, and the mark of every component."""
+    from hushrank.report.factorization import marks_of
+
     arrays = {name: getattr(found, name).tolist() for name in ("U", "s", "Vt", "levels_")}
-    numbers = {name: getattr(found, name) for name in ("n_above_noise", "n_significant_", "noise_", "release_")}
-    return {**arrays, "strength_": found.strength_.tolist(), **numbers, "privacy_": found.privacy_.to_dict()}
+    numbers = {name: getattr(found, name) for name in ("n_significant_", "n_above_noise", "noise_", "release_")}
+    told = {"strength_": found.strength_.tolist(), "marks": marks_of(found)}
+    return {**arrays, **told, **numbers, "privacy_": found.privacy_.to_dict()}
 
 
 def describe(found: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
     """What a factorization is, and its singular values; with titles, the columns that lead each component."""
-    from hushrank.report.factorization import leading_columns, say_floor, stands_out
+    from hushrank.report.factorization import is_finding, leading_columns, marks_of, say_findings, say_floor
+    from hushrank.report.marks import NOISE
     from hushrank.report.strengths import say_strength
 
-    stands = stands_out(found)
     n_rows, n_columns = found.shape
-    above = f"{stands.sum()} of {found.rank} components stand above the noise"
-    yield f"private factorization of a {n_rows} x {n_columns} matrix: {above}"
+    yield f"private factorization of a {n_rows} x {n_columns} matrix: {say_findings(found)}"
     yield say_floor(found)
     if found._clip is not None:
         yield f"every update counted for at most {found._clip:g}"
     leads = [] if titles is None else ["leading columns"]
-    table = make_table("component", "singular value", "strength", *leads, texts=("leading columns",))
-    for i, (value, is_above) in enumerate(zip(found.s, stands, strict=True)):
-        told = [f"{value:.4g}", say_strength(found.strength_[i])] if is_above else ["noise", "-"]
-        named = [] if titles is None else [escape(leading_columns(found, i, titles)) if is_above else ""]
-        table.add_row(str(i + 1), *told, *named, style=None if is_above else "dim")
+    table = make_table("component", "singular value", "strength", *leads, "", texts=("leading columns", ""))
+    strengths = found.strength_
+    for i, mark in enumerate(marks_of(found)):
+        told = [f"{found.s[i]:.4g}", say_strength(strengths[i]) if strengths[i] else "-"]
+        named = [] if titles is None else ["-" if mark == NOISE else escape(leading_columns(found, i, titles))]
+        table.add_row(str(i + 1), *told, *named, mark, style=None if is_finding(mark) else "dim")
     yield table
     if found.release_ > 1:
         yield f"release {found.release_} of one sketch: the guarantee is that of all of them together"

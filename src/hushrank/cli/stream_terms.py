@@ -65,7 +65,9 @@ class Terms:
                 f"INPUT {path} must be a file ending in {suffixes}, a folder of Parquet files, or -{hint}."
             )
         if path is not None and not path.exists():
-            raise click.UsageError(f"INPUT {path} does not exist.")
+            from hushrank.data.files import guess_file  # --help needs none of it
+
+            raise click.UsageError(f"INPUT {path} does not exist{guess_file(path) or '.'}")
         self._check_places()
 
     def kept(self) -> str:
