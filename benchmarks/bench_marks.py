@@ -9,7 +9,7 @@ import numpy as np
 import hushrank as hr
 from hushrank.evaluation.synthetic import shared_representation, synthetic_ratings
 from hushrank.evaluation.trace_data import trace_records
-from measure import table
+from measure import replace_section, table
 
 TITLE = "Marks: what is called a finding"
 N_USERS, N_ITEMS, REPEATS = 2000, 60, 20
@@ -57,6 +57,18 @@ def stream(seed, epsilon, has_structure, kind="full"):
     return sketch.update(rows.ravel(), columns.ravel(), np.full(rows.size, 1.0 if has_structure else 0.0)).factorize()
 
 
+def signs(seed, epsilon, has_structure):
+    """A large matrix of random signs, of which a sketch sees collisions, with a dense block or without."""
+    rng, n = np.random.default_rng(seed), 1000
+    rows, columns, deltas = rng.integers(0, n, 30_000), rng.integers(0, n, 30_000), rng.choice([-1.0, 1.0], 30_000)
+    if has_structure:
+        block = np.indices((60, 60)).reshape(2, -1)
+        rows, columns = np.append(rows, np.tile(block[0], 20)), np.append(columns, np.tile(block[1], 20))
+        deltas = np.append(deltas, np.ones(20 * 3600))
+    sketch = hr.TurnstileSketch((n, n), rank=5, epsilon=epsilon, delta=1e-6, random_state=seed)
+    return sketch.update(rows, columns, deltas).factorize()
+
+
 # Name -> fit(seed, epsilon, has_structure), and how many factors, directions or singular values there are.
 JOBS = {
     "complete": (ratings, 4),
@@ -68,6 +80,7 @@ JOBS = {
     "trace": (trace, 1),
     "stream, full": (stream, 1),
     "stream, two_sketch": (lambda *terms: stream(*terms, kind="two_sketch"), 1),
+    "stream, random signs": (signs, 1),
 }
 
 
@@ -92,4 +105,6 @@ def run() -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(run()))
+    measured = run()
+    print("\n".join(measured))
+    replace_section(TITLE, "python benchmarks/bench_marks.py", measured)

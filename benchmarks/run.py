@@ -26,6 +26,7 @@ NAMES = (
     "bench_turnstile",
     "bench_trace",
     "bench_marks",
+    "bench_fit_times",
 )
 
 
