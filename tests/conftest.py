@@ -7,7 +7,9 @@ import sys
 
 from hypothesis import settings
 
-# The same examples in every run of `make test`, new ones in every `make audit`.
+from fixed_keys import FixedKeys
+
+# The same examples and the same noise in every run of `make test`, new ones in every `make audit`.
 settings.register_profile("fixed", derandomize=True, deadline=None)  # no test measures time
 settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("fixed")
@@ -21,6 +23,17 @@ if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK) and shutil.disk_usage(ME
 # Tests start Python by the hundred: without compiled modules each would compile the whole package again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_addoption(parser):
+    """Noise as fresh as outside of the tests, for `make audit`."""
+    parser.addoption("--fresh-keys", action="store_true", help="keys of noise from the operating system")
+
+
+def pytest_configure(config):
+    """Let noise follow from the names of the tests."""
+    if not config.getoption("--fresh-keys"):
+        config.pluginmanager.register(FixedKeys().install())
 
 
 def pytest_collection_finish():

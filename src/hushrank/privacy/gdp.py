@@ -70,9 +70,10 @@ def _log_delta_upper(eps: FloatArray, mu: float) -> FloatArray:
         return np.full(eps.shape, -np.inf)
     a, b = eps / mu - mu / 2.0, eps / mu + mu / 2.0
     result = -a * a / 2.0 - _LOG_SQRT_TAU
-    # Narrow: R(a) - R(b) would cancel, so -R'(x) = 1 - x R(x) > 0 is integrated over [a, b].
+    # Narrow: R(a) - R(b) would cancel, so -R'(x) = 1 - x R(x) > 0 is integrated over [a, b]. No product of matrices:
+    # their last bits depend on the processor, and with them noise multipliers and all that is drawn.
     narrow = mu <= np.maximum(1.0, a / 2.0)
-    result[narrow] += math.log(mu) + np.log(_mills_slope(a[narrow, None] + mu * _NODES) @ _WEIGHTS)
+    result[narrow] += math.log(mu) + np.log((_mills_slope(a[narrow, None] + mu * _NODES) * _WEIGHTS).sum(axis=1))
     # Wide, a > 0: the difference of the Mills ratios loses less than a factor of four.
     wide = ~narrow & (a > 0.0)
     result[wide] += np.log(_mills(a[wide]) - _mills(b[wide]))

@@ -167,8 +167,8 @@ def test_the_zero_matrix_gives_a_uniform_direction():
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize(("d", "k"), [(5, 4), (8, 6), (5, 2)])
 def test_what_is_published_does_not_remember_the_eigenbasis(field, d, k, monkeypatch):
-    """At epsilon near 0 all data have one law. The real part of a projection of rank k > d / 2 has tied eigenvalues: a
-    plain SVD picks their eigenvectors by the factor, so by the data, and the test notices."""
+    """At epsilon near 0 all data have one law. The real part of a projection of rank k > d / 2 has tied eigenvalues, so
+    that something must choose among their eigenvectors: the data, if that is not forbidden."""
     bases = [matrix(np.arange(d, 0.0, -1.0), field == "complex", seed=seed)[0] for seed in (1, 2)]
     releases = plan(k, levels=np.ones(k), epsilon=1e-9, field=field, d=d)
 
@@ -176,15 +176,25 @@ def test_what_is_published_does_not_remember_the_eigenbasis(field, d, k, monkeyp
         samples = []
         for M in bases:
             noise = NoiseSource()
+            monkeypatch.setattr(basis, "_by_data", M, raising=False)
             drawn = np.array([release_orbit(M, releases, noise).vectors for _ in range(n)])
             samples.append(drawn.real.reshape(n, -1))
         return min(ks_p_value(one, other) for one, other in zip(*(sample.T for sample in samples), strict=True))
 
     assert_plausible(smallest_p_value(600))
     if field == "real" and 2 * k > d:
-        monkeypatch.setattr(basis, "_canonical", lambda columns, cuts: fix_signs(columns.T))
-        # Two laws that are 0.34 apart, of which 0.16 is noticed: seven standard deviations of a distance.
-        assert smallest_p_value(800) < FALSE_ALARM
+        monkeypatch.setattr(basis, "_canonical", _chosen_by_data)
+        # Two laws that are 0.26 apart, of which 0.13 is noticed: six standard deviations of a distance.
+        assert smallest_p_value(1200) < FALSE_ALARM
+
+
+def _chosen_by_data(columns, cuts):
+    """The rule of `_canonical` with the secret matrix in the place of the public one (a plain SVD picks by the data
+    too, how much so depends on the processor)."""
+    blocks = [
+        block @ np.linalg.eigh(block.T @ basis._by_data @ block)[1] for block in np.split(columns, cuts, axis=1)
+    ]
+    return fix_signs(np.hstack(blocks).T)
 
 
 @pytest.mark.parametrize("field", ["real", "complex"])
