@@ -1,6 +1,9 @@
 """The Gaussian curve against 50-digit arithmetic; its inverses are on the private side and tight."""
 
 import math
+import os
+import subprocess
+import sys
 
 import mpmath
 import numpy as np
@@ -122,6 +125,20 @@ def test_inverses_agree_and_never_exceed_the_budget(epsilon):
         back = epsilon_of_mu(mu_of_budget(epsilon, target), target)
         assert back <= epsilon
         assert back == pytest.approx(epsilon, rel=1e-7, abs=1e-7)
+
+
+def test_mu_of_budget_has_the_same_bits_with_every_kernel_of_a_product():
+    """OpenBLAS takes its kernels by the processor; the names are of x86, elsewhere there is nothing to choose."""
+    program = """if True:
+        from hushrank.privacy.gdp import mu_of_budget
+        print([mu_of_budget(1.06**k * 1e-3, 10.0 ** -(k % 9 + 1)).hex() for k in range(120)])"""
+
+    def bits(kernels):
+        run = subprocess.run([sys.executable, "-c", program], env=os.environ | kernels, capture_output=True, check=True)
+        return run.stdout
+
+    here = bits({})
+    assert here.count(b"0x") == 120 and bits({"OPENBLAS_CORETYPE": "Prescott"}) == here
 
 
 def test_limits_of_epsilon_of_mu():
