@@ -191,9 +191,7 @@ def test_what_is_published_does_not_remember_the_eigenbasis(field, d, k, monkeyp
 def _chosen_by_data(columns, cuts):
     """The rule of `_canonical` with the secret matrix in the place of the public one (a plain SVD picks by the data
     too, how much so depends on the processor)."""
-    blocks = [
-        block @ np.linalg.eigh(block.T @ basis._by_data @ block)[1] for block in np.split(columns, cuts, axis=1)
-    ]
+    blocks = [block @ np.linalg.eigh(block.T @ basis._by_data @ block)[1] for block in np.split(columns, cuts, axis=1)]
     return fix_signs(np.hstack(blocks).T)
 
 

@@ -76,7 +76,7 @@ def test_the_intercept_is_found_or_left_alone(shift):
     here = Situation(20_000, shift=shift)
     assert here.spending.deviation < 0.002
     place = descend(here, shifts=True).run(near(here), 0.0)
-    # The grid of changes has steps of 2^-8 spreads and ratios of 1.2: the middle between two points of it is off by .08.
+    # The grid of changes has steps of 2^-8 spreads and ratios of 1.2: the middle of two points is off by .08.
     assert place.intercept == pytest.approx(shift, abs=0.08 + 0.1 * abs(shift))
     fixed = Situation(4000, shift=shift)
     assert descend(fixed).run(near(fixed), 0.25).intercept == 0.25
