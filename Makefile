@@ -29,9 +29,10 @@ test: $(VENV)/.installed  ## Run the whole test suite
 	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/oldest.txt
 	touch $@
 
-# Compiled kernels of two versions of numba must not lie in one place.
+# Compiled kernels of two versions of numba must not lie in one place. Where recorded bits are released again, the noise of
+# many fits has the law that `make test` looked at.
 test-oldest: .venv-oldest/.installed  ## Run the tests with the oldest supported dependencies
-	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels .venv-oldest/bin/python $(PYTEST)
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels .venv-oldest/bin/python $(PYTEST) -m 'not audit and not law'
 
 lint: $(VENV)/.installed  ## Check style, spelling and types
 	$(BIN)/ruff check .
@@ -43,8 +44,8 @@ format: $(VENV)/.installed  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-audit: $(VENV)/.installed  ## Slow statistical audits, new examples for property tests, the accounting oracle made anew
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m 'audit or hypothesis' --hypothesis-profile=search tests
+audit: $(VENV)/.installed  ## All tests with new noise and examples, slow audits among them; the accounting oracle made anew
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m '' --hypothesis-profile=search --fresh-keys tests
 	$(PYTHON) -m venv .venv-oracle
 	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
 	.venv-oracle/bin/python tests/stored/make_pld_oracle.py --check tests/stored/pld_oracle.json

@@ -23,6 +23,8 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import adaptive
 from hushrank.privacy.probes import NoiseProbe
 
+pytestmark = pytest.mark.law
+
 X = np.random.default_rng(1).standard_normal((37, 5))
 PURE, APPROXIMATE = {"row_norm": 1.0, "epsilon": 1.0}, {"row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
 PUBLIC, PUBLIC_APPROXIMATE = {**PURE, "radius": "public"}, {**APPROXIMATE, "radius": "public"}

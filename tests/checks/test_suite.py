@@ -8,6 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hushrank.checks.measurement_samples import AnswerSample, MeasurementSample
+from hushrank.checks.noise import NOISE_CHECKS
 from hushrank.checks.samples import RatingSample, RowSample, UserRecordSample
 from hushrank.checks.sketch_samples import SketchSample, UserSketchSample
 from hushrank.checks.suite import CHECKS, conformance_checks
@@ -186,11 +187,13 @@ def marks_of_facts(estimator, name):
     return [OF_FACTS[name]] if getattr(estimator, "item_features", None) is not None and name in OF_FACTS else []
 
 
+LAWS = {check.__name__: [pytest.mark.law] for check in NOISE_CHECKS}
+
 CASES = [
     pytest.param(
         check,
         id=f"{type(estimator).__name__}-{i}-{name}",
-        marks=[*marks_of(estimator), *marks_of_facts(estimator, name)],
+        marks=[*marks_of(estimator), *marks_of_facts(estimator, name), *LAWS.get(name, [])],
     )
     for i, estimator in enumerate(ESTIMATORS)
     for name, check in conformance_checks(estimator, sample_of(estimator, X))

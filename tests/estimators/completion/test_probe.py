@@ -7,6 +7,8 @@ from scipy import stats
 from hushrank.estimator import clone
 from hushrank.estimators.completion.estimator import PrivateCompletion
 
+pytestmark = pytest.mark.law
+
 TERMS = {"epsilon": 10.0, "delta": 1e-6, "rating_range": (1, 5)}
 N_ITEMS = 4
 

@@ -19,6 +19,8 @@ from hushrank.privacy.mechanisms.selection import selection_lattice
 from representation_support import make_people, representation, to_records
 from support import FALSE_ALARM, assert_plausible, chi2_p_value, normal_scale_p_value
 
+pytestmark = pytest.mark.law
+
 ONE_STEP = {"method": GradientSteps(1)}
 SIZES = {"n_users": 20, "n_features": 3}
 

@@ -9,6 +9,8 @@ from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.low_rank import PrivateLowRank
 from hushrank.estimators.second_moment.pca import PrivatePCA
 
+pytestmark = pytest.mark.law
+
 D = 4
 PURE = {"row_norm": 2.0, "epsilon": 1.0, "radius": "public"}  # a private one: test_radius_probe.py
 APPROXIMATE = {**PURE, "delta": 1e-6}

@@ -13,6 +13,8 @@ from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.estimators.second_moment.radius_probe import radius_probe
 from support import FALSE_ALARM, assert_plausible
 
+pytestmark = pytest.mark.law
+
 D = 3
 KINDS = {
     "covariance": lambda **terms: PrivateCovariance(row_norm=1.0, **terms),

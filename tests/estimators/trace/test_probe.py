@@ -9,6 +9,8 @@ from hushrank.privacy import adaptive
 from support import FALSE_ALARM, assert_plausible, normal_scale_p_value
 from trace_fit_support import regression
 
+pytestmark = pytest.mark.law
+
 SHAPE = (3, 2)
 SIZES = {"n_samples": 500, "n_rows": 3, "n_columns": 2}
 CASES = {
