@@ -1,8 +1,8 @@
 """Statistics shared by the tests.
 
 Every statistical assertion rejects at p < FALSE_ALARM. The suite makes fewer than 500 of them, so a run of correct code
-with fresh keys, as in `make audit`, fails by chance with probability below 500 * 1e-9 < 1e-6. `make test` has the same keys
-in every run (fixed_keys.py). Nothing is retried.
+with fresh keys, as in `make audit`, fails by chance with probability below 500 * 1e-9 < 1e-6. `make test` has the
+same keys in every run (fixed_keys.py). Nothing is retried.
 """
 
 import dataclasses
