@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hushrank.data.inspection import QUANTILES, WARNING, inspect
+from hushrank.data.inspection import NAMES_COLUMNS, QUANTILES, WARNING, inspect
 from hushrank.estimators.second_moment.pca import PrivatePCA
 from hushrank.exceptions import InvalidParameter
 
@@ -81,14 +81,19 @@ def test_no_rows():
     assert str(seen).endswith(WARNING)
 
 
+def test_who_names_the_columns_at_fault_is_told_where_there_are_any():
+    whole, broken = np.ones((3, 2)), np.array([[1.0, np.nan], [1.0, 2.0]])
+    assert NAMES_COLUMNS in str(inspect(broken)) and NAMES_COLUMNS not in str(inspect(whole))
+
+
 def test_the_text_is_readable_and_warns():
     X = np.vstack([np.tile([3.0, 4.0], (1200, 1)), [[0.0, 0.0]], [[math.nan, 1.0]]])
     lines = str(inspect(X, row_norm=2.5)).split("\n")
     assert lines[0].split() == ["rows", "1,202"]
     assert lines[2].split("  ")[0] == "rows with entries that are not finite" and lines[2].endswith(" 1")
     assert any(line.startswith("norm of rows, median") and line.endswith(" 5") for line in lines)
-    assert lines[-2].startswith("rows longer than row_norm = 2.5") and lines[-2].endswith(" 1,200")
-    assert lines[-1] == WARNING and "row_norm = " not in str(inspect(X))
+    assert lines[-3].startswith("rows longer than row_norm = 2.5") and lines[-3].endswith(" 1,200")
+    assert lines[-2:] == [NAMES_COLUMNS, WARNING] and "row_norm = " not in str(inspect(X))
 
 
 def test_what_may_be_looked_at_and_what_may_not_be_used_is_said():

@@ -21,6 +21,7 @@ WARNING = (
     "wrong units. Do not choose bounds, centers or scales by them: that is a use of the data that no guarantee covers. "
     "Take those from public knowledge, or have them found privately (radius='private', with a loose row_norm)."
 )
+NAMES_COLUMNS = "Which columns these are, and why: `hushrank check FILE`, or `check` of an estimator."
 QUANTILES = {"median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99}
 
 # Norms are counted by exponent and leading bits of their float64 form, which has the order of the numbers. A cell
@@ -68,7 +69,7 @@ class Inspection:
         return asdict(self)
 
     def __str__(self) -> str:
-        """A table, and the warning."""
+        """A table, who knows more of what is broken, and the warning."""
         lines = [
             ("rows", f"{self.n_samples:,}"),
             ("columns", f"{self.n_features:,}"),
@@ -82,7 +83,8 @@ class Inspection:
         if self.row_norm is not None:
             lines += [(f"rows longer than row_norm = {self.row_norm:g}", f"{self.longer_rows:,}")]
         width = max(len(name) for name, _ in lines)
-        return "\n".join([*(f"{name:<{width}}  {value}" for name, value in lines), WARNING])
+        hints = [NAMES_COLUMNS] if self.not_finite_rows else []
+        return "\n".join([*(f"{name:<{width}}  {value}" for name, value in lines), *hints, WARNING])
 
 
 def inspect(
