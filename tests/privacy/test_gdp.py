@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushrank.exceptions import InvalidParameter
+from hushrank.privacy import gdp
 from hushrank.privacy.gdp import (
     crossing,
     epsilon_of_mu,
@@ -125,6 +126,17 @@ def test_inverses_agree_and_never_exceed_the_budget(epsilon):
         back = epsilon_of_mu(mu_of_budget(epsilon, target), target)
         assert back <= epsilon
         assert back == pytest.approx(epsilon, rel=1e-7, abs=1e-7)
+
+
+def test_nodes_and_weights_are_those_of_gauss_and_legendre():
+    """To the last bit, and exact for polynomials of degree 23."""
+    with mpmath.workdps(40):
+        for node, weight in zip(gdp._HALF_NODES, gdp._HALF_WEIGHTS, strict=True):
+            root = mpmath.findroot(lambda x: mpmath.legendre(12, x), node)
+            slope = 12 * (root * mpmath.legendre(12, root) - mpmath.legendre(11, root)) / (root**2 - 1)
+            assert (float(root), float(2 / ((1 - root**2) * slope**2))) == (node, weight)
+    powers = gdp._NODES[:, np.newaxis] ** np.arange(24)
+    assert gdp._integral(powers.T) == pytest.approx(1 / np.arange(1.0, 25.0), rel=1e-14)
 
 
 def test_mu_of_budget_has_the_same_bits_with_every_kernel_of_a_product():
