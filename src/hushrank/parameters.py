@@ -14,7 +14,7 @@ from hushrank.exceptions import InvalidParameter
 DEFAULT_N_MAX = 1 << 26
 """Public bound on the number of people where nobody stated another one."""
 
-_LIKE = 0.6  # of `difflib`, from which on two names are alike
+_LIKE, _LIKE_SHORT, _SHORT = 0.6, 0.7, 3  # of `difflib`: alike from there on; names of so few letters, from there
 _MOST_NAMES = 10_000  # compared: one header may have a million
 
 
@@ -233,7 +233,7 @@ def did_you_mean(name: Hashable, known: Iterable[Hashable]) -> str:
     "; did you mean 'houseage'?"
     >>> did_you_mean("Total Bedrooms", ["total_rooms", "total_bedrooms"])
     "; did you mean 'total_bedrooms'?"
-    >>> did_you_mean("weight", ["age", "houseage", "rooms"])
+    >>> did_you_mean("weight", ["age", "houseage", "rooms"]) + did_you_mean("target", ["Age"])
     ''
     """
     nearest = nearest_name(name, known)
@@ -247,8 +247,11 @@ def nearest_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
     wanted = _plain(name)
     best, nearest = _LIKE, None
     for one, _ in zip((one for one in known if isinstance(one, str)), range(_MOST_NAMES), strict=False):
-        matcher = SequenceMatcher(None, _plain(one), wanted)
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
+        plain = _plain(one)
+        matcher = SequenceMatcher(None, plain, wanted)
+        # "target" has all letters of "age" in their order.
+        least = best if min(len(plain), len(wanted)) > _SHORT else max(best, _LIKE_SHORT)
+        if matcher.real_quick_ratio() > least and matcher.quick_ratio() > least and matcher.ratio() > least:
             best, nearest = matcher.ratio(), one
     return nearest
 

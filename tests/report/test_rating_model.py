@@ -13,6 +13,7 @@ from hushrank.report.rating_model import (
     say_counts,
     say_factors,
     say_means,
+    say_orders,
 )
 from model_support import N_ITEMS, fitted
 from report_support import Document
@@ -59,12 +60,29 @@ def test_noise_is_called_noise():
     assert Document(rating_model_page(quiet)).all("span", "dim") and "Their items mean nothing here" in text
 
 
+def test_the_first_of_items_that_are_alike_are_not_sure():
+    """Counts far above their noise, which tells them apart in the second model alone; likewise means."""
+    alike = np.random.default_rng(0).normal(400.0, 50.0, N_ITEMS)
+    apart, means = np.arange(N_ITEMS) * 50.0 + 500.0, np.linspace(3.5, 3.6, N_ITEMS)
+    unsure = changed(
+        item_counts_=alike, count_deviation_=50.0, item_means_=means, mean_deviation_=np.full(N_ITEMS, 0.1)
+    )
+    popular, high = say_orders(unsure)
+    assert popular.startswith("most popular: neither is the order of the first 10 sure")
+    assert popular.endswith("where they differ by 1.4e+02 or more") and high.endswith("by 0.28 or more")
+    assert "Most popular: neither is the order" in text_of(unsure) and say_counts(unsure) is None
+    sure = changed(item_counts_=apart, count_deviation_=50.0, mean_deviation_=np.full(N_ITEMS, 0.001))
+    assert not [*say_orders(sure)]
+    assert [told.partition(":")[0] for told in say_orders(sure, 3)] == ["most popular"]  # 100 apart
+
+
 def test_models_of_older_versions_say_that_nothing_tells():
     older = copy.copy(fitted("PrivateCompletion"))
     for name in ("strength_", "mean_deviation_", "count_deviation_"):
         delattr(older, name)
     text = text_of(older)
     assert "nothing tells how far they are above the noise" in text and say_means(older) is None
+    assert not [*say_orders(older)]
     assert all(factor.mark == "" for factor in read_factors(older))
 
 

@@ -44,7 +44,15 @@ def command(model: Any) -> Iterator[Any]:
 
 def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
     """Items and factors of a recommender, and what of them is noise."""
-    from hushrank.report.rating_model import item_names, read_factors, read_orders, say_counts, say_factors, say_means
+    from hushrank.report.rating_model import (
+        item_names,
+        read_factors,
+        read_orders,
+        say_counts,
+        say_factors,
+        say_means,
+        say_orders,
+    )
 
     n_items, rank = model.item_factors_.shape
     yield f"private recommender of {n_items} items: {model.n_factors_} of at most {rank} factors were kept"
@@ -54,7 +62,7 @@ def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
     names, orders, factors = item_names(model, titles), list(read_orders(model)), read_factors(model)
     if orders:
         yield _to_table(names, orders)
-    yield from (told for told in (say_means(model), say_counts(model)) if told is not None)
+    yield from (told for told in (say_means(model), say_counts(model), *say_orders(model, SHOWN)) if told is not None)
     if factors:
         yield _factor_table(names, factors)
 

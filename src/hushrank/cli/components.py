@@ -25,6 +25,8 @@ from hushrank.report.marks import (
     vectors_of,
 )
 
+_LOADING_WIDTH = 12  # letters: a name, and its number below it
+
 
 def describe_components(model: Any, title: str, *, most: int | None = None, has_loadings: bool = True) -> Iterator[Any]:
     """A table of components, the first `most` of them, and below it how many are more than noise."""
@@ -53,7 +55,9 @@ def _to_table(model: Any, components: Sequence[Component], title: str, has_loadi
     names += [""] if is_sure(model) else []
     table = make_table(*names, texts=("largest loading", ""), title=title)
     for column in table.columns:
-        column.no_wrap = column.header != "largest loading"
+        column.no_wrap = column.header not in ("largest loading", "95 % interval")
+        if column.header == "largest loading":  # what people look for: beside large numbers it is not the one to shrink
+            column.min_width = _LOADING_WIDTH
     loadings = _name_loadings(model, components) if has_loadings else None
     for i, one in enumerate(components):
         cells = [str(one.number)]

@@ -1,5 +1,6 @@
 """The page of a private recommender of somebody's own: popular and well rated items, factors, and what is noise."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -25,17 +26,20 @@ from hushrank.report.strengths import (
 
 SHOWN_ITEMS, SHOWN_FACTORS, ENDS = 10, 20, 3
 _FALSE_ALARMS = 0.05  # probability that noise alone has a count that is not called noise, over all items
+_APART = 1.96 * math.sqrt(2.0)  # deviations: two numbers with noise that differ by more are in the right order, at 95 %
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Items in the order of a number: its title, its name, the items' positions, the numbers, and which are noise."""
+    """Items in the order of a number: its title, its name, the items' positions, the numbers, which are noise, and how
+    far from the truth each may be."""
 
     title: str
     number: str
     positions: NDArray[np.int64]
     values: NDArray[np.float64]
     is_noise: NDArray[np.bool_]
+    deviations: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,32 @@ def read_orders(model: Any) -> Iterator[Order]:
     # The first of many counts is a large one even if all of them are noise.
     is_unclear = model.item_counts_ < NormalDist().inv_cdf(1.0 - _FALSE_ALARMS / (n_items + 1)) * deviation
     if np.ptp(model.item_counts_) > 0:
-        yield _to_order("most popular", "weighted ratings", model.item_counts_, is_unclear)
+        yield _to_order("most popular", "weighted ratings", model.item_counts_, is_unclear, deviation)
     if model.feedback == "explicit" and np.ptp(model.item_means_) > 0:
-        is_noise = np.zeros(n_items, np.bool_)
+        is_noise, deviations = np.zeros(n_items, np.bool_), 0.0
         if hasattr(model, "mean_deviation_"):
             # How sure a mean is depends on the count, which may be noise itself.
             is_noise = is_unclear | ~are_own(model.mean_deviation_, model._half_range)
-        yield _to_order("highest mean", "mean", model.item_means_, is_noise)
+            deviations = model.mean_deviation_
+        yield _to_order("highest mean", "mean", model.item_means_, is_noise, deviations)
 
 
-def _to_order(title: str, number: str, values: Any, is_noise: Any) -> Order:
-    return Order(title, number, np.argsort(-values, kind="stable"), values, is_noise)
+def _to_order(title: str, number: str, values: Any, is_noise: Any, deviations: Any) -> Order:
+    order = np.argsort(-values, kind="stable")
+    return Order(title, number, order, values, is_noise, np.broadcast_to(deviations, len(values)))
+
+
+def say_orders(model: Any, n_shown: int = SHOWN_ITEMS) -> Iterator[str]:
+    """Orders whose first `n_shown` items are not sure: of many items that are alike, noise makes some the first."""
+    for order in read_orders(model):
+        first = [j for j in order.positions[:n_shown] if not order.is_noise[j]]
+        least = _APART * math.sqrt(float(np.mean(order.deviations[first] ** 2))) if first else 0.0
+        if len(first) < 2 or order.values[first[0]] - order.values[first[-1]] >= least:
+            continue
+        yield (
+            f"{order.title}: neither is the order of the first {len(first)} sure, nor that they are the first; that of "
+            f"two items is where they differ by {least:.2g} or more"
+        )
 
 
 def read_factors(model: Any) -> list[Factor]:
@@ -148,7 +167,8 @@ def _items(model: Any, names: Sequence[str]) -> list[Markup]:
             cells = (str(place + 1), shorten(names[j]), f"{order.values[j]:.4g}", NOISE if order.is_noise[j] else "")
             rows.append([element("span", cell, class_="dim") for cell in cells] if order.is_noise[j] else list(cells))
         parts.append(table(order.title.capitalize(), ("", "item", order.number, ""), rows))
-    parts += [paragraph(f"{told[:1].upper()}{told[1:]}.") for told in (say_means(model), say_counts(model)) if told]
+    said = (say_means(model), say_counts(model), *say_orders(model))
+    parts += [paragraph(f"{told[:1].upper()}{told[1:]}.") for told in said if told]
     return parts or [paragraph("No means and no counts of items were released.")]
 
 
