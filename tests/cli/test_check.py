@@ -78,6 +78,36 @@ def test_what_is_neither_file_nor_command_is_refused(folder):
     assert run("--json").exit_code == 2
 
 
+def test_an_empty_name_is_not_the_current_folder(folder):
+    ROWS.to_parquet("rows.parquet")
+    result = CliRunner().invoke(command, [""])
+    assert result.exit_code == 2 and "the name of INPUT is empty; give a file, or one of pca" in result.output
+
+
+def test_names_with_line_breaks_are_in_no_command(folder):
+    ROWS.assign(city="Rome").rename(columns={"a": "a\nb"}).to_csv("a.csv", index=False)
+    assert run("a.csv").output.endswith("of columns, and look again:\n      hushrank check a.csv\n")
+
+
+def test_complex_arrays_can_be_checked_as_proposed(folder):
+    np.save("a.npy", np.ones((9, 3)) * [1, 1j, 1000])
+    line = json.loads(run("a.npy --json").output)["next"]
+    assert run(line.removeprefix("hushrank check ").replace("BOUND", "9")).exit_code == 0
+
+
+@pytest.mark.parametrize("users", ["user", "customer_id"])
+def test_updates_of_users_can_be_checked_as_proposed(folder, users):
+    table = pd.DataFrame({"row": IDS[:, 0], "column": IDS[:, 1], "delta": 1, users: IDS[:, 0]})
+    table.to_csv("u.csv", index=False)
+    *steps, line = json.loads(run("u.csv --json").output)["next"].splitlines()
+    for step in steps:
+        if step.startswith("python"):
+            exec(shlex.split(step)[2], {})
+    words = [GIVEN.get(word, word) for word in shlex.split(line)[2:]]
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 0 and "--unit user" in line and "a counter for every user" in result.output
+
+
 IDS = np.random.default_rng(0).integers(0, 7, (60, 2))
 TEXTS = np.char.add("n", IDS.astype(str))
 LISTS = {
@@ -92,6 +122,9 @@ LISTS = {
     "edges": pd.DataFrame({"From": IDS[:, 0], "To": IDS[:, 1]}),
     "follows": pd.DataFrame({"follower": TEXTS[:, 0], "followee": TEXTS[:, 1], "weight": 0.5}),
     "updates": pd.DataFrame({"row": IDS[:, 0], "column": IDS[:, 1], "delta": 1}),
+    "own updates": pd.DataFrame({"row": IDS[:, 0], "col": IDS[:, 1], "delta": 1, "user": TEXTS[:, 0]}),
+    "named updates": pd.DataFrame({"Row": IDS[:, 0], "column": IDS[:, 1], "Delta": 1, "user_id": TEXTS[:, 0]}),
+    "listed records": ROWS.rename(columns={"a": "a, kg"}).assign(user=np.arange(40) // 2, city="Rome", target=1.0),
     "commas": pd.DataFrame({"user": IDS[:, 0], "movie": IDS[:, 1], "rating": "3,5"}),
 }
 GIVEN = {"BOUND": "9", "LOW": "1", "HIGH": "5", "ROWS": "9", "COLUMNS": "9", "SCALE": "1"}
@@ -99,12 +132,14 @@ FILES = {"BOUNDS.csv": "column,low,high\na,0,1\n", "CATALOGUE.csv": "item\n1\n"}
 FILES |= dict.fromkeys(("NODES.csv", "ROWS.csv", "COLUMNS.csv"), "id\n" + "\n".join(f"n{i}" for i in range(7)))
 
 
+@pytest.mark.parametrize("start", ["my", "-"])
 @pytest.mark.parametrize("name", LISTS)
-def test_what_is_proposed_can_be_pasted(folder, name):
+def test_what_is_proposed_can_be_pasted(folder, name, start):
     for file, content in FILES.items():
         (folder / file).write_text(content)
-    LISTS[name].to_csv(f"my {name}.csv", index=False)
-    lines = json.loads(CliRunner().invoke(command, [f"my {name}.csv", "--json"]).output)["next"].splitlines()
+    file = f"{start} {name}.csv"
+    LISTS[name].to_csv(file, index=False)
+    lines = json.loads(CliRunner().invoke(command, [f"./{file}", "--json"]).output)["next"].splitlines()
     commands = [line for line in lines if not line.endswith(":")]
     assert commands
     for line in commands:

@@ -12,7 +12,7 @@ from hushrank.data.cell_forms import FORMS, count_forms, find_forms, numbers_of,
 
 CELLS = {
     "missing": ["NA", "n/a", "null", "-", "?", "", "NaN", "none", "N.A.", "--", "#N/A"],
-    "infinite": ["inf", "-Infinity"],
+    "infinite": ["inf", "-Infinity", "1e400", "-1.5E+999", "9" * 400],
     "truth": ["yes", "No", "TRUE", "f", "ja"],
     "date": ["2024-01-31", "2024-01", "31.12.2024", "1/2/24", "2024/01/02", "10:30", "10:30:15.5", "10:30 PM",
              "3 Jan 2024", "2024-01-01T10:00:00Z", "03-Mar-24", "Jan 3, 2024", "January 2024", "2024Q1",

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
+from hushrank.data.delimited import LONGEST_RECORD
 from hushrank.data.kinds import tell_kind
 from hushrank.exceptions import InvalidParameter
 
@@ -180,6 +183,103 @@ def test_arrays_are_rows(tmp_path):
     assert "7 rows and 7 columns" in tell_kind(tmp_path / "b.npz").findings[0].text
 
 
+def test_arrays_without_rows_are_a_problem_and_complex_ones_name_their_field(tmp_path):
+    np.save(tmp_path / "a.npy", np.empty((0, 5)))
+    found = tell_kind(tmp_path / "a.npy")
+    assert [one.level for one in found.findings] == ["note", "problem"] and found.command.startswith("mend the file")
+    assert found.findings[1].name == "no_records"
+    np.save(tmp_path / "b.npy", np.ones((9, 3)) * [1, 1j, 1000])  # limits of columns are for real ones
+    line = tell_kind(tmp_path / "b.npy").command
+    assert " --field complex " in line and "BOUNDS" not in line
+    assert "--field" not in tell_kind(_saved(tmp_path / "c.npy", np.ones((9, 3)))).command
+
+
+def _saved(path, X):
+    np.save(path, X)
+    return path
+
+
+NO_IDS = {
+    "null": pa.nulls(4),
+    "list": pa.array([[1], [1], [2], None]),
+    "struct": pa.array([{"a": 1}] * 4),
+    "map": pa.array([[("a", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
+}
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_users_of_types_without_ids_are_told(tmp_path, kind):
+    numbers = pa.array([1.0, 2.0, 3.0, 4.0])
+    pq.write_table(pa.table({"user": NO_IDS[kind], "age": numbers, "target": numbers}), tmp_path / "a.parquet")
+    found = tell_kind(tmp_path / "a.parquet")
+    assert found.kind == "rows" and "--columns age,target " in found.command
+    assert found.findings[1].numbers["columns"] == ["user"]
+    pq.write_table(pa.table({"user": NO_IDS[kind], "item": numbers, "rating": numbers}), tmp_path / "b.parquet")
+    found = tell_kind(tmp_path / "b.parquet")
+    assert found.kind == "ratings" and found.command.startswith("mend the file")
+    assert found.findings[-1].text == "column 'user' holds no ids: they must be integers or texts"
+
+
+def test_ids_of_users_with_a_point_are_ids(tmp_path):
+    PEOPLE.assign(user=[f"{i // 5}.5" for i in range(50)], target=1.0).to_csv(tmp_path / "a.csv", index=False)
+    assert tell_kind(tmp_path / "a.csv").kind == "records"
+
+
+def test_files_of_a_folder_without_rows_are_passed_over(tmp_path):
+    for name, table in (("1", PEOPLE[:0]), ("2", PEOPLE[:0]), ("3", PEOPLE.assign(customer_id=3))):
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), tmp_path / f"part-{name}.parquet")
+    found = tell_kind(tmp_path)
+    assert "customer_id" in found.names and "repeated_people" in [one.name for one in found.findings]
+    (tmp_path / "part-3.parquet").unlink()
+    assert "no_records" in [one.name for one in tell_kind(tmp_path).findings]
+
+
+UPDATES = pd.DataFrame({"row": [0, 1, 2, 3], "column": 1, "delta": 0.5, "user": ["a", "a", "b", "b"]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_people_with_several_updates_are_hidden_as_users(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+
+    def tell(table):
+        table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
+        return tell_kind(path)
+
+    found = tell(UPDATES)
+    assert [one.name for one in found.findings] == ["updates", "repeated_people"]
+    assert "hides one update of an entry, not a person with all updates" in found.findings[1].text
+    assert " --unit user --bound BOUND " in found.command and "rename" not in found.command
+    renamed = tell(UPDATES.rename(columns={"user": "customer_id"})).command
+    assert '"customer_id": "user"' in renamed and "_updates.csv --shape" in renamed and "--unit user" in renamed
+    alone = tell(UPDATES.assign(user=["a", "b", "c", "d"]))
+    assert "--unit" not in alone.command and len(alone.findings) == 1
+    floats = tell(UPDATES.assign(user=[1.0, 1.0, None, 2.0])).command  # of a table a stream takes no floats as ids
+    assert "--unit user" in floats and ("to_csv" in floats) == (suffix == ".parquet")
+
+
+def test_names_that_no_command_can_hold_are_mended_first(tmp_path):
+    records = {"user": np.arange(40) // 4, "x, kg": 1.0, "y, cm": 2.0, "city": "Rome", "target": 1.0}
+    path = tmp_path / "a.csv"
+    pd.DataFrame(records).to_csv(path, index=False)
+    told = "take commas out of the names of columns, which --features separates by them, and look again:"
+    assert tell_kind(path).command == f"{told}\nhushrank check {path}"
+    pd.DataFrame(records).drop(columns="city").to_csv(path, index=False)  # all others: they need not be listed
+    assert "check personalize" in tell_kind(path).command
+    PEOPLE.assign(city="Rome").rename(columns={"age": "age\nin years"}).to_csv(path, index=False)
+    told = "take line breaks out of the names of columns, and look again:"
+    assert tell_kind(path).command == f"{told}\nhushrank check {path}"
+    PEOPLE.rename(columns={"age": "age\nin years"}).to_csv(path, index=False)
+    assert "check pca" in tell_kind(path).command
+    PEOPLE.to_csv(tmp_path / "a\nb.csv", index=False)
+    assert tell_kind(tmp_path / "a\nb.csv").command == "give the file a name without line breaks, and look again"
+
+
+def test_a_record_that_is_too_long_is_not_said_to_have_other_fields(tmp_path):
+    (tmp_path / "a.csv").write_text(f"age,note\n1,{'x' * LONGEST_RECORD}\n2,b\n")
+    [found] = [one for one in tell_kind(tmp_path / "a.csv").findings if one.name == "unreadable_records"]
+    assert "1 of the first 2 records (50 %) cannot be read" in found.text and "or more than 16 MiB" in found.text
+
+
 def test_a_header_alone_is_told_by_its_names(tmp_path):
     (tmp_path / "a.csv").write_text("age,income\n")
     (tmp_path / "b.csv").write_text("user,item,rating\n")
@@ -196,3 +296,5 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     for name in ("a.xlsx", "a.csv", "a.parquet", "gone.csv", "gone.parquet"):
         with pytest.raises(InvalidParameter):
             tell_kind(tmp_path / name)
+    with pytest.raises(InvalidParameter, match="an existing file; got 'an empty name'"):
+        tell_kind("")

@@ -14,6 +14,8 @@ from hushrank.data.next_steps import (
     pca_steps,
     personalize_steps,
     stream_steps,
+    unbroken_steps,
+    update_steps,
 )
 
 
@@ -55,3 +57,51 @@ def test_rows_are_centered_and_ratings_are_named():
     told = complete_steps(path, {"user": "user", "item": "my film", "rating": ""})
     assert "--user-col" not in told and "--item-col 'my film'" in told and "--feedback implicit" in told
     assert look_again(path, "mend it") == "mend it, and look again:\nhushrank check x.csv"
+
+
+def test_a_name_that_starts_with_a_dash_is_no_option():
+    path = Path("./-a.csv")
+    steps = [look_again(path, "mend it"), pca_steps(path, [], 2), stream_steps(path), group_steps(path, "user")]
+    steps += [personalize_steps(path, "u", "y", [], 2), complete_steps(path, dict.fromkeys(("user", "rating"), ""))]
+    for line in "\n".join(steps).splitlines():
+        words = [] if line.endswith(":") else shlex.split(line)
+        assert not words or words[0] == "python" or any(word.startswith("./-a") for word in words[2:4]), line
+
+
+def test_lists_of_names_have_no_commas_and_lines_no_breaks():
+    path = Path("x.csv")
+    assert "--columns separates" in pca_steps(path, ["a, kg", "b"], 2) and "pca" not in pca_steps(path, ["a, kg"], 1)
+    assert "--features separates" in personalize_steps(path, "u", "y", ["a, kg"], 1)
+    assert "--user 'u, v'" in personalize_steps(path, "u, v", "y", ["a"], 1)
+    for sign in ("\n", "\r", "\u2028"):
+        name = f"a{sign}b"
+        assert unbroken_steps(path, [name], pca_steps(path, [name], 1)) == look_again(
+            path, "take line breaks out of the names of columns"
+        )
+        assert "hushrank" not in unbroken_steps(Path(name), [], look_again(Path(name), "mend it"))
+    assert unbroken_steps(path, ["", "a", "b\nc"], pca_steps(path, ["a"], 1)) == pca_steps(path, ["a"], 1)
+
+
+def test_updates_are_renamed_where_a_stream_would_not_know_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path("u.csv")
+    assert update_steps(path, ["row", "col", "delta", "note"]) == stream_steps(path)
+    assert update_steps(path, ["row", "column", "delta", "user"], "user").splitlines()[1:] == [
+        stream_steps(path, has_users=True)
+    ]
+    table = pd.DataFrame({"Row": [3], "col": [1], "column": [2], "delta": [0.5], "user": [8], "member_id": ["x"]})
+    table.to_csv(path, index=False)
+    _, code, words, line = update_steps(path, list(table), "member_id").splitlines()
+    exec(shlex.split(code)[2], {})
+    made = pd.read_csv("u_updates.csv")
+    assert made.to_dict("list") == {"row": [3], "column": [2], "delta": [0.5], "user": ["x"]}
+    table.set_index("member_id").to_parquet("v.parquet")
+    exec(shlex.split(update_steps(Path("v.parquet"), list(table), "member_id").splitlines()[1])[2], {})
+    assert Path("v_updates.csv").read_bytes() == Path("u_updates.csv").read_bytes()
+    assert "BOUND is what" in words and line == stream_steps(Path("u_updates.csv"), has_users=True)
+    assert "--unit user --bound BOUND" in line and "--unit" not in stream_steps(path, is_bounded=False)
+
+
+def test_complex_rows_have_no_limits_of_columns():
+    told = pca_steps(Path("x.npy"), (), 3, has_scales=True, is_complex=True)
+    assert told.startswith("hushrank check pca x.npy --field complex --components 2 --row-norm BOUND ")

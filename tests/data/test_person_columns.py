@@ -4,7 +4,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushrank.data.person_columns import count_people, find_repeats, is_person_id, may_be_person
+from hushrank.data.person_columns import (
+    count_ids,
+    count_people,
+    find_no_ids,
+    find_repeated_updates,
+    find_repeats,
+    is_person_id,
+    is_user,
+    may_be_person,
+)
 
 
 def test_names_of_people():
@@ -64,3 +73,33 @@ def test_few_of_many_columns_are_told():
     column = pa.array([1, 1, 2])
     found = find_repeats({f"c{j}_user_id": column for j in range(1000)})
     assert [finding.numbers["column"] for finding in found] == ["c0_user_id", "c1_user_id", "c2_user_id"]
+
+
+@pytest.mark.parametrize(
+    "column", [pa.nulls(2), pa.array([[1], [1]]), pa.array([{"a": 1}] * 2), pa.array([None] * 2, pa.large_string())]
+)
+def test_columns_without_ids_are_counted_as_nobody(column):
+    assert count_ids(column) == (0, 0) and count_people("user_id", column) is None
+    [finding] = find_no_ids({"user": column, "item": texts(1, 1), "empty": pa.nulls(0)})
+    assert finding.level == "problem" and finding.numbers == {"column": "user"}
+
+
+def test_ids_are_counted_whatever_the_name():
+    assert count_ids(texts("a", "b", "a", "", None)) == (3, 2) and count_ids(pa.array([1, 1])) == (2, 1)
+    assert count_ids(texts("1.5", "2.5", "1.5")) == (3, 2) and count_ids(pa.array([1.5, 1.5])) == (0, 0)
+    assert find_no_ids({"user": texts("1.5", "2.5"), "item": texts(None, None)}) == []
+    assert [one.numbers["column"] for one in find_no_ids({"user": texts("", ""), "item": texts("", 7)})] == ["user"]
+    assert [name for name in ("user", "Member", "patient_id", "uid", "movie", "id") if not is_user(name)] == [
+        "movie",
+        "id",
+    ]
+
+
+def test_people_with_several_updates_are_told_once():
+    few = texts("a", "a", "b")
+    [finding] = find_repeated_updates({"row": few, "household": few, "customer_id": few, "user": few})
+    assert finding.level == "warning" and finding.numbers["column"] == "user" and "--unit user" in finding.text
+    assert finding.text.startswith("column 'user' repeats (1.5 updates each in the first 3)")
+    [finding] = find_repeated_updates({"household": few, "customer_id": few, "user": texts("a", "b", "c")})
+    assert finding.numbers["column"] == "customer_id"
+    assert find_repeated_updates({"row": few, "user": pa.nulls(3), "household": few}) == []

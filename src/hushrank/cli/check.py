@@ -39,6 +39,8 @@ class CheckGroup(LazyGroup):
         """A file in the place of a command is looked at."""
         if args[0] in self.summaries or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
+        if not args[0]:  # as a path it would be the current folder
+            ctx.fail(f"the name of INPUT is empty; give a file, or one of {', '.join(self.summaries)}")
         if not Path(args[0]).exists():
             ctx.fail(_say_unknown(args[0], list(self.summaries)))
         return "table", table, args

@@ -64,7 +64,7 @@ FORMS: Mapping[str, Form] = {
         r"k\.\s?a\.|[-\x{2013}\x{2014}?.*]+)",
     ),
     "infinite": Form(
-        "infinite numbers", "such a record counts as nothing; mend these cells", r"(?i:[+-]?inf(?:inity)?)"
+        "infinite numbers, or larger ones than a float64 holds", "such a record counts as nothing; mend these cells"
     ),
     "truth": Form(
         "yes and no, or true and false",
@@ -224,10 +224,10 @@ def _count_types(column: pa.Array, numbers: NDArray[np.float64]) -> dict[str, in
 def _count_texts(texts: pa.Array) -> dict[str, int]:
     """Texts by form; a null is missing."""
     left = pc.ascii_trim_whitespace(texts.drop_null().view(pa.large_string()))
-    counts = {"missing": int(texts.null_count)}
-    if pa.types.is_large_string(texts.type):  # in a CSV file they would have been numbers
-        are = np.isfinite(to_numbers(left.view(pa.large_binary())))
-        counts["numbers_as_text"], left = int(are.sum()), left.filter(pa.array(~are))
+    numbers = to_numbers(left.view(pa.large_binary()))
+    is_number = np.isfinite(numbers)  # in a CSV file it would not be here
+    counts = {"missing": int(texts.null_count), "infinite": int(np.isinf(numbers).sum())}
+    counts["numbers_as_text"], left = int(is_number.sum()), left.filter(pa.array(np.isnan(numbers)))
     for name, form in FORMS.items():
         if form.pattern:
             fits = pc.match_substring_regex(left, f"^(?:{form.pattern})$")

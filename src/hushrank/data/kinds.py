@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushrank.data.cell_forms import MANY, count_forms, find_forms, is_text, numbers_of, sample_records
 from hushrank.data.column_counts import is_no_quantity
-from hushrank.data.delimited import DelimitedText
+from hushrank.data.delimited import LONGEST_RECORD, DelimitedText
 from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged, say_path
 from hushrank.data.findings import Finding, name_some, share
 from hushrank.data.frames import choose_columns
@@ -29,17 +28,25 @@ from hushrank.data.next_steps import (
     look_again,
     pca_steps,
     personalize_steps,
-    stream_steps,
+    unbroken_steps,
+    update_steps,
 )
-from hushrank.data.person_columns import count_people, find_repeats, is_person_id, may_be_person
+from hushrank.data.person_columns import (
+    count_ids,
+    count_people,
+    find_no_ids,
+    find_repeated_updates,
+    find_repeats,
+    is_user,
+    may_be_person,
+)
 from hushrank.data.rows.file_rows import read_file
-from hushrank.data.rows.parquet_rows import first_cells
+from hushrank.data.rows.parquet_rows import first_cells, first_with_rows
 from hushrank.data.rows.triplets import MOST_COLUMNS, are_counts, looks_like_triplets
 from hushrank.data.source import Block
 from hushrank.data.text_files import text_suffix
 from hushrank.exceptions import InvalidParameter
 
-_USER = re.compile(r"(user|customer|reader|viewer|person|member|client|account)\Z|uid\Z", re.IGNORECASE)
 _ITEM = re.compile(
     r"(item|movie|film|product|book|song|track|artist|article|isbn|anime|game)[ _.-]?(id|no)?\Z|iid\Z", re.IGNORECASE
 )
@@ -74,9 +81,9 @@ class TableKind:
 
 def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
     """Look at the header and the first values of a CSV, Parquet, npy or npz file, or of a folder of Parquet files."""
-    path = Path(fspath(path))
-    if not path.exists():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
+    name, path = fspath(path), Path(fspath(path))
+    if not name or not path.exists():  # an empty name would be that of the current folder
+        raise InvalidParameter(owner, "X", "an existing file", say_path(path) if name else "an empty name")
     if path.suffix.lower() in (".npy", ".npz"):
         return _array(path, owner)
     cells = _read_csv(path, owner) if text_suffix(path) else _read_parquet(path, owner)
@@ -91,19 +98,20 @@ def _array(path: Path, owner: str) -> TableKind:
     said = f"an array of {rows.n_samples:,} rows and {rows.n_features:,} columns of numbers"
     first = next(iter(rows.blocks(sample_records(rows.n_features))), np.empty((0, rows.n_features)))
     has_scales = path.suffix.lower() == ".npy" and _has_scales(np.abs(column) for column in first.T)
-    line = pca_steps(path, (), rows.n_features, has_scales=has_scales, line="low,high")
-    return TableKind("rows", [], line, [Finding("note", "rows", said)])
+    line = pca_steps(path, (), rows.n_features, has_scales=has_scales, is_complex=rows.is_complex, line="low,high")
+    empty = [] if rows.n_samples else [Finding("problem", "no_records", "there is no row", {"records": 0})]
+    return _mend_first(path, TableKind("rows", [], line, [Finding("note", "rows", said), *empty]))
 
 
 def _mend_first(path: Path, found: TableKind) -> TableKind:
-    """The next step is to mend a problem, where there is one."""
+    """The next step is to mend a problem, where there is one, or names that no line of a shell can hold."""
     problems = [finding for finding in found.findings if finding.level == "problem"]
     if not problems:
-        return found
+        return replace(found, command=unbroken_steps(path, found.names, found.command))
     forms = [name for one in problems if one.name == "not_numbers" for name in one.numbers["columns"]]
     is_written = len(problems) == sum(one.numbers.get("is_number", False) for one in problems)
     words = f"rewrite {name_some(list(dict.fromkeys(forms)))} as numbers" if is_written else "mend the file"
-    return replace(found, command=look_again(path, words))
+    return replace(found, command=unbroken_steps(path, (), look_again(path, words)))
 
 
 def _listed(path: Path, cells: Cells) -> TableKind | None:
@@ -112,7 +120,10 @@ def _listed(path: Path, cells: Cells) -> TableKind | None:
     lower = [name.lower() for name in names]
     if {"row", "delta"} <= set(lower) and {"column", "col"} & set(lower):
         said = "updates of a matrix: row, column and delta"
-        return TableKind("updates", names, stream_steps(path), [Finding("note", "updates", said)])
+        repeats = find_repeated_updates(cells)
+        user = repeats[0].numbers["column"] if repeats else ""
+        line = update_steps(path, names, user, are_ids=not user or not pa.types.is_floating(cells[user].type))
+        return TableKind("updates", names, line, [Finding("note", "updates", said), *repeats])
     edges = find_edges(cells)
     if edges is None:
         return None
@@ -127,11 +138,13 @@ def _listed(path: Path, cells: Cells) -> TableKind | None:
 def _of_users(path: Path, cells: Cells) -> TableKind | None:
     """Ratings, or records with answers, where a column has the name of one of users."""
     names = list(cells)
-    user, item, rating = (_first(accepts, names) for accepts in (_is_user, _ITEM.match, _RATING.match))
+    user, item, rating = (_first(accepts, names) for accepts in (is_user, _ITEM.match, _RATING.match))
     target = _first(lambda name: name.lower() == "target", names)
     if user and item:
         return _ratings(path, cells, {"user": user, "item": item, "rating": rating})
-    if not user or not target or not _repeats(cells[user]):
+    if not user or not target:
+        return None
+    if len(cells[user]) and len(set(count_ids(cells[user]))) == 1:  # nobody has several; a header does not tell
         return None
     forms = find_forms({name: column for name, column in cells.items() if name != user}, "--features")
     return _records(path, cells, user, target, forms)
@@ -169,10 +182,6 @@ def _rows(path: Path, cells: Cells) -> TableKind:
     has_scales = _has_scales(np.abs(numbers_of(cells[name])) for name in chosen)
     line = pca_steps(path, [] if chosen == names else chosen, len(chosen), has_scales=has_scales)
     line = group_steps(path, repeats[0].numbers["column"]) if repeats else line
-    if not chosen:
-        line = look_again(path, "there is no column of numbers to learn from; make some")
-    elif chosen != names and any("," in name for name in chosen):
-        line = look_again(path, "take commas out of the names of columns, which --columns separates by them")
     line = _rewrite_first(path, forms, line if chosen else "")
     return TableKind("rows", names, line, [Finding("note", "rows", said), *forms, *_find_nameless(names), *repeats])
 
@@ -212,7 +221,9 @@ def _ratings(path: Path, cells: Cells, roles: Mapping[str, str]) -> TableKind:
     said = f"ratings of users: {', '.join(name for name in roles.values() if name)}"
     numbers = {name: cells[name] for name in [roles["rating"]] if name}
     forms = find_forms(numbers, "--rating-col names another", "problem")
-    return TableKind("ratings", list(cells), complete_steps(path, roles), [Finding("note", "ratings", said), *forms])
+    no_ids = find_no_ids({roles[role]: cells[roles[role]] for role in ("user", "item")})
+    told = [Finding("note", "ratings", said), *forms, *no_ids]
+    return TableKind("ratings", list(cells), complete_steps(path, roles), told)
 
 
 def _has_scales(columns: Iterable[NDArray[Any]]) -> bool:
@@ -223,17 +234,8 @@ def _has_scales(columns: Iterable[NDArray[Any]]) -> bool:
     return bool(typical) and max(typical) > _SCALES * min(typical)
 
 
-def _repeats(column: pa.Array) -> bool:
-    """Whether somebody has several records; a header alone does not tell."""
-    return not len(column) or bool(pc.count_distinct(column).as_py() < len(column) - column.null_count)
-
-
 def _first(accepts: Callable[[str], object], names: Sequence[str]) -> str:
     return next((name for name in names if accepts(name.strip())), "")
-
-
-def _is_user(name: str) -> bool:
-    return bool(_USER.match(name)) or is_person_id(name)
 
 
 def _is_quantity(name: str, column: pa.Array) -> bool:
@@ -262,7 +264,7 @@ def _find_nameless(names: Sequence[str]) -> Iterator[Finding]:
 
 
 def _find_unreadable(cells: Cells) -> Iterator[Finding]:
-    """No records, or records of a CSV file that have more or fewer fields than its header."""
+    """No records, or records of a CSV file that cannot be read; which of the causes it is, its reader does not tell."""
     first = next(iter(cells.values()))
     if not len(first):
         yield Finding("problem", "no_records", "there is no record, only a header", {"records": 0})
@@ -270,8 +272,9 @@ def _find_unreadable(cells: Cells) -> Iterator[Finding]:
         return
     n_lost = int(first.null_count)
     text = (
-        f"{n_lost:,} of the first {len(first):,} records ({share(n_lost, len(first))}) have more or fewer fields than "
-        "the header and count as nothing: is there a title above the header, are there empty lines, or cells with a "
+        f"{n_lost:,} of the first {len(first):,} records ({share(n_lost, len(first))}) cannot be read and count as "
+        "nothing: they have more or fewer fields than the header, a quote out of place, or more than "
+        f"{LONGEST_RECORD >> 20} MiB. Is there a title above the header, are there empty lines, or cells with a "
         "comma and without quotes, such as 3,5?"
     )
     level = "problem" if n_lost > MANY * len(first) else "warning"
@@ -284,10 +287,10 @@ def _read_csv(path: Path, owner: str) -> Cells:
 
 
 def _read_parquet(path: Path, owner: str) -> Cells:
-    """First cells of a file, or of the first of a folder; a stored index of pandas tells whose a row is, or nothing."""
+    """First cells of a file, or of one of a folder; a stored index of pandas tells whose a row is, or nothing."""
     if not path.is_dir() and path.suffix.lower() not in PARQUET_SUFFIXES:
         read_file(path, owner)  # refuses it
-    first = parquet_files(path, owner)[0] if path.is_dir() else path
+    first = first_with_rows(parquet_files(path, owner), owner) if path.is_dir() else path
     with refuse_damaged(first, "Parquet", owner), pq.ParquetFile(first) as file:
         schema = file.schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])

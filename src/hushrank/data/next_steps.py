@@ -24,10 +24,38 @@ def join_steps(*steps: str) -> str:
 
 def look_again(path: Path, words: str) -> str:
     """Mend something by hand, and check again."""
-    return join_steps(f"{words}, and look again:", f"hushrank check {quote(str(path))}")
+    return join_steps(f"{words}, and look again:", f"hushrank check {_word(path)}")
 
 
-def pca_steps(path: Path, chosen: Sequence[str], n_columns: int, *, has_scales: bool = False, line: str = "") -> str:
+def _unparted(path: Path, names: Sequence[str], option: str, steps: str) -> str:
+    """Steps with an option that lists these names, unless it would part them at their commas."""
+    if not any("," in name for name in names):
+        return steps
+    return look_again(path, f"take commas out of the names of columns, which {option} separates by them")
+
+
+def unbroken_steps(path: Path, names: Sequence[str], steps: str) -> str:
+    """Steps, unless a line break in a name that they use would break a line of them in two."""
+    if _is_broken(str(path)):
+        return "give the file a name without line breaks, and look again"
+    if any(_is_broken(name) and name in steps for name in names):
+        return look_again(path, "take line breaks out of the names of columns")
+    return steps
+
+
+def _is_broken(name: str) -> bool:
+    return name.splitlines() not in ([], [name])
+
+
+def pca_steps(
+    path: Path,
+    chosen: Sequence[str],
+    n_columns: int,
+    *,
+    has_scales: bool = False,
+    is_complex: bool = False,
+    line: str = "",
+) -> str:
     """Components around the mean: without a center the first of them would be the mean itself.
 
     Parameters
@@ -38,15 +66,19 @@ def pca_steps(path: Path, chosen: Sequence[str], n_columns: int, *, has_scales: 
     n_columns : int
         How many these are.
     has_scales : bool
-        Whether columns differ so much in size that each needs limits of its own.
+        Whether columns differ so much in size that each needs limits of its own; complex ones can have none.
+    is_complex : bool
     line : str
         The header of a file of limits, if it is none with names of columns.
     """
     columns = f" --columns {quote(','.join(chosen))}" if chosen else ""
+    columns += " --field complex" if is_complex else ""
+    has_scales = has_scales and not is_complex
     bounds = "--column-bounds BOUNDS.csv --center private --standardize after"
     terms = f"--components {min(2, max(n_columns, 1))} {bounds if has_scales else '--row-norm BOUND --center private'}"
     words = f"{_BOUNDS.format(line=line or 'column,low,high')}, and then:" if has_scales else ""
-    return join_steps(words, f"hushrank check pca {quote(str(path))}{columns} {terms} {_BUDGET}")
+    steps = join_steps(words, f"hushrank check pca {_word(path)}{columns} {terms} {_BUDGET}")
+    return _unparted(path, chosen, "--columns", steps)
 
 
 def group_steps(path: Path, user: str, words: str = "people have several rows:") -> str:
@@ -54,7 +86,7 @@ def group_steps(path: Path, user: str, words: str = "people have several rows:")
     out = _beside(path, "_by_person.csv")
     code = f"{_read(path)}.groupby({_text(user)}).mean(numeric_only=True).to_csv({_text(str(out))})"
     how = "bring the table to one row a person, such as the mean of each column, and look at that:"
-    return join_steps(f"{words} {how}", _python(code), f"hushrank check {quote(str(out))}")
+    return join_steps(f"{words} {how}", _python(code), f"hushrank check {_word(out)}")
 
 
 def personalize_steps(path: Path, user: str, target: str, features: Sequence[str], n_features: int) -> str:
@@ -62,20 +94,56 @@ def personalize_steps(path: Path, user: str, target: str, features: Sequence[str
     chosen = f" --features {quote(','.join(features))}" if features else ""
     roles = f"--user {quote(user)} --target {quote(target)}{chosen}"
     terms = f"--components {min(2, max(n_features, 1))} {_BUDGET}"
-    return f"hushrank check personalize {quote(str(path))} {roles} {terms}"
+    return _unparted(path, features, "--features", f"hushrank check personalize {_word(path)} {roles} {terms}")
 
 
 def complete_steps(path: Path, roles: Mapping[str, str]) -> str:
     """Ratings, with the options that name their columns where they are called otherwise; a rating may be missing."""
     named = "".join(f" --{role}-col {quote(name)}" for role, name in roles.items() if name and name != role)
     terms = "--rating-range LOW HIGH" if roles["rating"] else "--feedback implicit"
-    return f"hushrank check complete {quote(str(path))}{named} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
+    return f"hushrank check complete {_word(path)}{named} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
 
 
-def stream_steps(path: Path, *, is_bounded: bool = True) -> str:
-    """Updates of a matrix; one is at most 1 unless they are not `is_bounded`."""
-    bound = "" if is_bounded else " --bound BOUND"
-    return f"hushrank check stream {quote(str(path))} --shape ROWS COLUMNS --rank 5{bound} {_BUDGET}"
+def stream_steps(path: Path, *, is_bounded: bool = True, has_users: bool = False) -> str:
+    """Updates of a matrix; one is at most 1 unless they are not `is_bounded`, and what all of a user's are is asked."""
+    unit = " --unit user" if has_users else ""
+    bound = "" if is_bounded and not has_users else " --bound BOUND"
+    return f"hushrank check stream {_word(path)} --shape ROWS COLUMNS --rank 5{unit}{bound} {_BUDGET}"
+
+
+def update_steps(path: Path, names: Sequence[str], user: str = "", *, are_ids: bool = True) -> str:
+    """Updates as they are, or with columns renamed to those that a stream knows.
+
+    Parameters
+    ----------
+    path : Path
+    names : sequence of str
+        All columns: row, column or col, and delta in any case are among them.
+    user : str
+        Column that says whose an update is, where people have several.
+    are_ids : bool
+        Whether a stream takes users of this type; it takes none of floats, and all that a CSV file writes.
+    """
+    words = "people have several updates; BOUND is what the sizes of one's own add up to at most, as publicly known:"
+    given = {_find(role, names): role for role in ("row", "column", "delta")} | ({user: "user"} if user else {})
+    own = [name for name in given if name != given[name] and (name, given[name]) != ("col", "column")]
+    line, out = stream_steps(path, has_users=bool(user)), _beside(path, "_updates.csv")
+    rename = ""
+    if own or not are_ids or {"column", "col"} <= set(names):
+        pairs = ", ".join(f"{_text(name)}: {_text(role)}" for name, role in given.items())
+        chosen = f"[[{', '.join(map(_text, given))}]].rename(columns={{{pairs}}})"
+        table = _read(path) + ("" if text_suffix(path) else ".reset_index()")  # a stored index may be the users
+        code = _python(f"{table}{chosen}.to_csv({_text(str(out))}, index=False)")
+        rename = join_steps(f"hushrank stream takes columns that are called {', '.join(given.values())}:", code)
+        line = stream_steps(out, has_users=bool(user))
+    return join_steps(rename, words if user else "", line)
+
+
+def _find(role: str, names: Sequence[str]) -> str:
+    """The column of a role: the one that is called so, or one in another case, or "col"."""
+    called = (role, "col") if role == "column" else (role,)
+    exact = [word for word in called if word in names]
+    return (exact + [name for word in called for name in names if name.lower() == word])[0]
 
 
 def edge_steps(path: Path, ends: Sequence[str], weight: str, *, is_numbered: bool, is_bounded: bool) -> str:
@@ -107,7 +175,7 @@ def _trace(source: Path, names: Sequence[str]) -> str:
     row, column, number = map(quote, names)
     roles = f"--row {row} --column {column} --target {number}"
     terms = f"--design entry --shape ROWS COLUMNS {roles} --y-scale SCALE --rank 2"
-    return f"hushrank check trace {quote(str(source))} {terms} {_BUDGET}"
+    return f"hushrank check trace {_word(source)} {terms} {_BUDGET}"
 
 
 def _pivot(path: Path, source: Path, names: Sequence[str], ids: str = "") -> str:
@@ -117,7 +185,7 @@ def _pivot(path: Path, source: Path, names: Sequence[str], ids: str = "") -> str
     matrix = f"scipy.sparse.coo_array(({number}, ({row}, {column})), shape=(ROWS, COLUMNS)).tocsr()"
     code = f"import scipy.sparse; t = {_read(source)}; scipy.sparse.save_npz({_text(str(out))}, {matrix})"
     words = f"if a row of the matrix is a person's, pivot the lines to a sparse matrix{ids}:"
-    return join_steps(words, _python(code), f"hushrank check {quote(str(out))}")
+    return join_steps(words, _python(code), f"hushrank check {_word(out)}")
 
 
 def _number(path: Path, names: Sequence[str], out: Path) -> str:
@@ -151,6 +219,12 @@ def _read(path: Path) -> str:
         return f"pandas.read_parquet({_text(str(path))})"
     separator = r', sep="\t"' if suffix.startswith(".tsv") else ""
     return f"pandas.read_csv({_text(str(path))}{separator})"
+
+
+def _word(path: Path) -> str:
+    """A path as a word of a shell; a name that starts with a dash would be taken for an option."""
+    text = str(path)
+    return quote(f"./{text}" if text.startswith("-") else text)
 
 
 def _text(text: str) -> str:

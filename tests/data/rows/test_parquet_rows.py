@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushrank.data.files import parquet_files
-from hushrank.data.rows.parquet_rows import ParquetRows
+from hushrank.data.rows.parquet_rows import ParquetRows, first_with_rows
 from hushrank.exceptions import InvalidParameter
 
 
@@ -54,6 +54,17 @@ def test_files_without_rows_are_fine(tmp_path):
     path = write(tmp_path / "x.parquet", columns={"a": pa.array([], pa.int8())})
     rows = ParquetRows([path, path], "PCA", None)
     assert (rows.n_samples, rows.n_features, list(rows.blocks())) == (0, 1, [])
+
+
+def test_first_cells_are_those_of_the_first_file_with_rows(tmp_path):
+    nothing = {"a": pa.array([], pa.int8()), "user": pa.array([], pa.int8())}
+    paths = [write(tmp_path / f"{i}.parquet", columns=nothing) for i in range(2)]
+    assert first_with_rows(paths, "PCA") == paths[0]
+    paths += [write(tmp_path / "3.parquet", columns={"a": [7, 8]}), write(tmp_path / "4.parquet", columns={"a": [9]})]
+    rows = ParquetRows(paths, "PCA", ["a"])
+    assert first_with_rows(paths, "PCA") == paths[2]
+    assert {name: cells.to_pylist() for name, cells in rows.first_cells(["a", "user"], 5).items()} == {"a": [7, 8]}
+    assert ParquetRows(paths[:2], "PCA", None).first_cells(["a"], 5) == {}
 
 
 def test_a_large_row_group_needs_little_memory(tmp_path):

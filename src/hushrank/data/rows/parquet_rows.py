@@ -55,13 +55,26 @@ class ParquetRows(Rows):
         return self._header
 
     def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
-        """Cells of the first rows of the first file."""
-        return first_cells(self._paths[0], names, most, self._owner)
+        """Cells of the first rows of the first file that has any."""
+        return first_cells(first_with_rows(self._paths, self._owner), names, most, self._owner)
+
+
+def first_with_rows(paths: Sequence[Path], owner: str) -> Path:
+    """The first of some files that has rows, or else the first: what writes in parts may write empty ones."""
+    for path in paths:
+        with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
+            if file.metadata.num_rows:
+                return path
+    return paths[0]
 
 
 def first_cells(path: Path, names: Sequence[str], most: int, owner: str) -> dict[str, pa.Array]:
-    """Cells of the first rows of a file by column, for a check alone; nothing of a file without rows."""
+    """Cells of the first rows of a file by column, for a check alone; nothing of a file without rows.
+
+    Files of a folder share the columns that a fit uses. Others, which only a check asks for, may be missing in one.
+    """
     with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(most, columns=list(names)) if names else ():
-            return {name: typed_column(batch.column(name)) for name in names}
+        known = [name for name in names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(most, columns=known) if known else ():
+            return {name: typed_column(batch.column(name)) for name in known}
     return {}
