@@ -5,7 +5,7 @@ import warnings
 import click
 import pytest
 
-from hushrank.cli import accounts
+from hushrank.cli import accounts, stream
 from hushrank.exceptions import LedgerError
 from hushrank.privacy.charging import SPENT
 from hushrank.privacy.events import Gaussian
@@ -121,3 +121,16 @@ def test_commands_of_units_are_what_their_plans_say():
         units = [release._unit.value] if chosen is None else chosen.words
         planned |= {(unit, command) for unit in units}
     assert listed == planned
+
+
+@pytest.mark.parametrize("unit", ["row", "user", "entry", "rank1", "frobenius"])
+def test_the_stream_that_a_unit_promises_can_be_charged(unit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "updates.csv").write_text("user,row,column,delta\na,0,1,1\nb,2,1,-1\n")
+    [promised] = [name for name in accounts.COMMANDS_OF_UNITS[unit].split(", ") if name.startswith("stream")]
+    with Ledger("budget.db") as ledger:
+        account = ledger.create("updates", epsilon=3, delta=1e-6, unit=unit, neighbors="add_remove")
+        line = f"{promised} updates.csv --shape 9 8 --rank 1 --epsilon 1 --out found --quiet"
+        words = f"{line} --ledger budget.db --dataset updates".split()[1:]
+        stream.command.main(words, standalone_mode=False)
+        assert account.last().number == 1

@@ -7,8 +7,10 @@ import pytest
 from hushrank.cli.main import cli, main
 from hushrank.cli.messages import about_file, in_options
 from hushrank.data.ratings.column_names import MissingColumn
+from hushrank.estimators.turnstile.sketch import TurnstileSketch
 from hushrank.exceptions import BudgetExceeded, InvalidParameter
 from hushrank.privacy.charging import OtherTerms
+from hushrank.privacy.ledger import Ledger
 
 COMMON = ["--epsilon", "1", "--delta", "1e-6", "--json", "--quiet"]
 
@@ -87,6 +89,12 @@ def test_inspect_names_them_as_well(folder):
         (("PrivateCompletion", "random_state", "None where a ledger is charged", 1),
          "--seed must be left out where a ledger is charged; got 1."),
         (("Budget", "epsilon", "a finite float > 0", -1.0), "--epsilon must be a finite number > 0; got -1.0."),
+        (("limits of columns", "X", "a CSV file in UTF-8", "b.csv: others"),
+         "the file of --column-bounds must be a CSV file in UTF-8; got 'b.csv: others'."),
+        (("limits of columns", "file", "a table with the columns low and high at its end", "b.csv: one"),
+         "the file of --column-bounds must be a table with the columns low and high at its end; got 'b.csv: one'."),
+        (("TurnstileSketch", "ledger", "an account, because releases of this sketch were charged to one", None),
+         "--ledger must be an account, because releases of this sketch were charged to one; got none."),
         (("LocalEngine", "threads", "an integer between 1 and 1024", 0),
          "--threads must be an integer between 1 and 1024; got 0."),
         (("catalogue", "file", "a file or None", "a"), "file of catalogue must be a file or None; got 'a'."),
@@ -132,6 +140,19 @@ def test_ledgers_are_spoken_of_in_words():
         ("left 1; accepted: epsilon = 0.9 or less", "accepted: --epsilon 0.9 or less."),
     ):
         assert in_options(BudgetExceeded(2.0, 1.0, "mu^2", words)).endswith(said)
+
+
+@pytest.mark.parametrize("choice", [{"unit": "rank1"}, {"unit": "row"}, {"operator": "gaussian"}])
+def test_a_random_sketch_with_a_ledger_is_told_which_options_do(choice, tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        terms = {"unit": choice.get("unit", "entry"), "neighbors": "add_remove"}
+        account = ledger.create("updates", epsilon=5, delta=1e-6, **terms)
+        sketch = TurnstileSketch(shape=(9, 9), rank=1, epsilon=1.0, delta=1e-6, ledger=account, **choice)
+        with pytest.raises(InvalidParameter) as refusal:
+            sketch.plan()
+    said = in_options(refusal.value)
+    assert "with --ledger take --kind full, or --unit entry or user with --operator sparse_sign." in said
+    assert "TurnstileSketch" not in said and "'" not in said
 
 
 def test_other_errors_say_what_they_say():

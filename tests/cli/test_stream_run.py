@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from hushrank.cli import stream as stream_command
 from hushrank.cli import stream_run
 from hushrank.cli.stream_run import (
     Checkpoint,
@@ -29,7 +31,8 @@ from hushrank.cli.stream_run import (
 from hushrank.data.updates.offsets import Offset
 from hushrank.data.updates.source import UpdateChunk
 from hushrank.estimators.turnstile.sketch import TurnstileSketch
-from hushrank.exceptions import CheckpointError, InvalidParameter
+from hushrank.exceptions import BudgetExceeded, CheckpointError, InvalidParameter
+from hushrank.privacy.ledger import Ledger
 
 SHAPE, N = (30, 20), 500
 RNG = np.random.default_rng(0)
@@ -436,3 +439,56 @@ def test_numbers_are_counted_for_those_who_listen(caplog):
         caplog.set_level(logging.INFO, logger="hushrank")
         keeper.tell()
         assert f"Not private: 1,205 updates were read so far; {n_left_out} of this run" in caplog.text
+
+
+# A ledger that cannot pay.
+
+
+PAID = "updates.csv --shape 30 20 --rank 2 --ledger budget.db --dataset updates"
+
+
+def run(line):
+    return CliRunner().invoke(stream_command.command, line.split())
+
+
+@pytest.fixture
+def account(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "keys"))
+    (tmp_path / "updates.csv").write_bytes(TEXT)
+    with Ledger("budget.db") as ledger:
+        yield ledger.create("updates", epsilon=4.0, delta=1e-6, neighbors="add_remove", unit="entry")
+
+
+@pytest.mark.parametrize("end", ["--out found", "--checkpoint state --no-factorize"])
+def test_a_private_state_whose_release_cannot_be_paid_for_costs_nothing(account, tmp_path, monkeypatch, end):
+    monkeypatch.setattr(stream_command, "_open", lambda path: pytest.fail("it was opened"))
+    refusal = run(f"{PAID} --epsilon 4.6 --pan-private {end}").exception
+    assert isinstance(refusal, BudgetExceeded) and "asked for epsilon = 4.6 at delta = 1e-6 of" in str(refusal)
+    assert "; accepted: epsilon = 3.99 or less" in str(refusal)
+    assert account.last().number == 0 and not (tmp_path / "found").exists() and not (tmp_path / "state").exists()
+
+
+def test_a_private_state_is_paid_for_in_two_charges(account):
+    assert run(f"{PAID} --epsilon 3.9 --pan-private --out found").exit_code == 0
+    first, second = account.history()[1:]
+    assert first.event == second.event and account.spent().epsilon == pytest.approx(3.9, rel=1e-3)
+
+
+@pytest.mark.parametrize("state", ["", "--pan-private"])
+def test_a_refusal_before_reading_has_the_words_of_one_after_it(account, state):
+    result = run(f"{PAID} --epsilon 50 {state} --json")
+    assert isinstance(result.exception, BudgetExceeded) and "accepted: epsilon = 3.99 or less" in str(result.exception)
+    assert result.stderr.count("epsilon = 50 promises next to nothing") == 1 and account.last().number == 0
+
+
+def test_a_resumed_run_is_refused_before_it_reads_and_offered_no_other_epsilon(account, monkeypatch):
+    """Of a private state only the release is to be paid for, whatever its noise has cost."""
+    assert run(f"{PAID} --epsilon 3.9 --pan-private --checkpoint state --no-factorize").exit_code == 0
+    again = "updates.csv --resume --checkpoint state --ledger budget.db --dataset updates"
+    assert run(f"{again} --out found").exit_code == 0 and account.last().number == 2
+    monkeypatch.setattr(stream_command, "_open", lambda path: pytest.fail("it was opened"))
+    refusal = run(f"{again} --again --out other").exception
+    assert isinstance(refusal, BudgetExceeded) and "accepted" not in str(refusal)
+    assert "asked for epsilon = 2.66 at delta = 1e-6, a part of epsilon = 3.9, of 'updates'" in str(refusal)
+    assert account.last().number == 2

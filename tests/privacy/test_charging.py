@@ -7,8 +7,8 @@ import pytest
 
 from hushrank.exceptions import BudgetExceeded
 from hushrank.privacy.calibration import event_for
-from hushrank.privacy.charging import MAYBE_SPENT, SPENT, OtherTerms, charged, findings_of
-from hushrank.privacy.events import Gaussian, Pure
+from hushrank.privacy.charging import MAYBE_SPENT, SPENT, OtherTerms, charged, check_payable, findings_of
+from hushrank.privacy.events import Composed, Gaussian, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.ledger import Ledger
 
@@ -124,6 +124,40 @@ def test_a_refusal_says_what_was_typed_and_what_would_be_accepted(account):
         run(account, event=event_for(Budget(most + 0.001, 1e-3)))
     run(account, event=event_for(Budget(most, 1e-3)))
     assert account.last().number == 1
+
+
+def test_charges_are_checked_together_and_nothing_is_charged(account):
+    half = Gaussian(event_for(BUDGET).noise_multiplier * 2**0.5 * (1 + 1e-12))
+    check_payable(account, (half, half), BUDGET, Unit.ROW)
+    with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 1\.2\d .* of 'rows'"):
+        check_payable(account, (half,) * 3, BUDGET, Unit.ROW)
+    with pytest.raises(OtherTerms):
+        check_payable(account, (half,), BUDGET, Unit.USER)
+    with pytest.raises(BudgetExceeded, match=r"; accepted: epsilon = 0\.9\d* or less at delta = 1e-6\.$"):
+        check_payable(account, (event_for(Budget(2.0, 1e-6)),), Budget(2.0, 1e-6), Unit.ROW)
+    for unable in (None, Foreign()):
+        check_payable(unable, (half,) * 3, BUDGET, Unit.ROW)
+    assert account.last().number == 0
+
+
+def test_charges_of_two_parts_are_paid_in_turn(tmp_path):
+    account = Ledger(tmp_path / "budget.db").create("rows", epsilon=3.5, delta=1e-6, pure=0.5)
+    one = Pure(0.4)
+    with pytest.raises(BudgetExceeded):  # either part has one of them and neither has both
+        account.check(Composed([one, one]))
+    check_payable(account, (one, one), Budget(0.8), Unit.ROW)
+    with pytest.raises(BudgetExceeded):
+        check_payable(account, (one, one, one), Budget(1.2), Unit.ROW)
+    assert account.last().number == 0
+
+
+def test_an_account_without_parts_refuses_what_is_too_much_as_one():
+    class Checking(Foreign):
+        def check(self, event, **_):
+            raise BudgetExceeded(2.0, 1.0, "epsilon")
+
+    with pytest.raises(BudgetExceeded, match="asked for epsilon = 2, left 1"):
+        check_payable(Checking(), (Pure(1.0), Pure(1.0)), BUDGET, Unit.ROW)
 
 
 def test_other_terms_survive_a_pickle():

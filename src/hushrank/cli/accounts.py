@@ -29,15 +29,15 @@ LEDGER_OPTIONS = options(
 
 
 COMMANDS_OF_UNITS = {
-    "row": "pca, covariance, lowrank, stream --unit row",
+    "row": "pca, covariance, lowrank, stream --unit row --kind full",
     "user": "complete, personalize, evaluate, stream --unit user",
     "record": "trace",
     "label": "trace --privacy label",
     "entry": "stream",
-    "rank1": "stream --unit rank1",
-    "frobenius": "stream --unit frobenius",
+    "rank1": "stream --unit rank1 --kind full",
+    "frobenius": "stream --unit frobenius --kind full",
 }
-"""Which commands charge a data set of each unit."""
+"""Which commands charge a data set of each unit; the cost of a random sketch is no sum, so that no ledger has it."""
 
 
 def check_ledger_options(address: str | None, dataset: str | None, note: str | None) -> None:

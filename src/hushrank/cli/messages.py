@@ -13,7 +13,10 @@ from hushrank.registry import RELEASES, planner
 # Refusals of a table that a look at its cells explains.
 _MENDED = ("a table of real numbers and booleans", "a CSV file with a name for every column")
 _DATA = ("X", "y", "users", "updates", "ratings", "history", "pairs")
-_WHO = {"X": "the data", "updates": "the data", "y": "--target", "users": "--user", "random_state": "--seed"}
+_WHO = {
+    "X": "the data", "updates": "the data",
+    "y": "--target", "users": "--user", "random_state": "--seed", "ledger": "--ledger",
+}  # fmt: skip
 _BUDGET = {name: f"--{name}" for name in ("epsilon", "delta", "neighbors", "unit", "pure")}
 _OF_A_DATA_SET = {"name": "the name of the data set"}
 _OTHERS: Mapping[str, Mapping[str, str]] = {
@@ -23,6 +26,7 @@ _OTHERS: Mapping[str, Mapping[str, str]] = {
     "Account.with_note": {"note": "--note"},
     "LocalEngine": {"threads": "--threads"},
     "evaluate": {"ratings": "the data"},
+    "limits of columns": dict.fromkeys(("X", "file"), "the file of --column-bounds"),
     **{owner: {"X": "the data", "row_norm": "--row-norm", "center": "--center"} for owner in ("check", "inspect")},
 }
 _MEANT, _AND_OPTIONS = "Did you mean columns=", "? (--"  # of a hint that has both, for Python and for commands
@@ -35,6 +39,10 @@ _SAID_INSTEAD: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("Account.charge", "event"): (
         ("made of Pure releases", "the budget of the data set has delta = 0, which pays for pure releases alone: "
          "take --delta 0, or create another data set, under another name, with --delta."),
+    ),
+    ("TurnstileSketch", "ledger"): (
+        ("None where a guarantee rests on a random sketch", "this guarantee rests on a random sketch, whose cost no "
+         "ledger can add up: with --ledger take --kind full, or --unit entry or user with --operator sparse_sign."),
     ),
 }  # fmt: skip
 _ACCEPTED = re.compile(r"accepted: epsilon = (\S+) or less(?: at delta = (\S+))?\.$")

@@ -29,8 +29,9 @@ from hushrank.cli.options import DELTA_OF_ACCOUNT, JSON_OPTION, may_be_left_out,
 from hushrank.cli.stream_results import publish
 from hushrank.cli.stream_terms import Terms
 from hushrank.cli.writing import FORCE_OPTION
-from hushrank.exceptions import InvalidParameter
+from hushrank.exceptions import BudgetExceeded
 from hushrank.parameters import Param
+from hushrank.privacy.cautions import warn_before_charge
 from hushrank.registry import find, planner
 
 if TYPE_CHECKING:
@@ -155,9 +156,10 @@ def open_sketch(terms: Terms, parameters: dict[str, Any], given: list[str]) -> A
         if account is not None:
             parameters["delta"] = choose_delta(parameters["delta"], account)
         sketch = kind(**parameters, random_state=terms.seed, ledger=account)
-    event = sketch.plan().guarantee.event  # checks all parameters
-    if account is not None and not terms.no_factorize and not sketch.pan_private:  # which is charged before it reads
-        check_affordable(sketch, account, event)
+    sketch.plan()  # checks all parameters
+    is_noisy_start = sketch.pan_private and not terms.resume  # which is charged before anything is read
+    if account is not None and (is_noisy_start or not terms.no_factorize):
+        check_affordable(sketch, terms.resume)
     return sketch
 
 
@@ -169,14 +171,16 @@ def _take_over(sketch: Any, name: str, value: Any) -> None:
         raise click.UsageError(f"{option} contradicts the checkpoint. Leave it out: --resume knows all parameters.")
 
 
-def check_affordable(sketch: Any, account: Any, event: Any) -> None:
+def check_affordable(sketch: Any, resumes: bool) -> None:
     """Refuse a release that the ledger will refuse, before hours of reading; what is spent meanwhile nobody knows."""
-    for name in ("neighbors", "unit"):
-        fixed = getattr(account.budget, name)
-        if fixed != getattr(sketch, name):
-            requirement = f"{fixed.value!r}, for which data set {account.name!r} was created"
-            raise InvalidParameter("TurnstileSketch", name, requirement, getattr(sketch, name))
-    account.check(event)
+    try:
+        sketch._check_payable()
+    except BudgetExceeded as refusal:
+        warn_before_charge(sketch._check_parameters())  # as it is where the release itself is refused
+        if not resumes:
+            raise
+        words, _, _ = refusal.words.partition("; accepted: ")  # a checkpoint has its epsilon for life
+        raise BudgetExceeded(refusal.asked, refusal.left, refusal.currency, words) from None
 
 
 def run(terms: Terms, sketch: Any, level: int) -> Any:

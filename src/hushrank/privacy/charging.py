@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from hushrank.privacy.events import Event
+from hushrank.privacy.events import Event, together
 from hushrank.privacy.guarantee import Budget, Unit
 
 SPENT = "budget was spent: "
@@ -66,21 +66,49 @@ def findings_of(account: Any, event: Event, budget: Budget, unit: Unit) -> Itera
 
     Nothing where neither is so, or the account cannot tell.
     """
-    check, price = getattr(account, "check", None), getattr(account, "say_dear", None)
+    price = getattr(account, "say_dear", None)
     try:
-        if check is not None:
-            check(event, neighbors=budget.neighbors, unit=unit)
+        check_payable(account, (event,), budget, unit)
     except OtherTerms as refusal:
         yield "problem", "budget", f"{refusal.in_words}."
         return
     except BudgetExceeded as refusal:
-        yield "problem", "budget", str(_in_full(refusal, account, event, budget))
+        yield "problem", "budget", str(refusal)
     except InvalidParameter as refusal:
         yield "problem", "budget", str(refusal)
         return
     dear = None if price is None else price(event)
     if dear is not None:
         yield "warning", "price", f"{dear}."
+
+
+def check_payable(account: Any, charges: tuple[Event, ...], budget: Budget, unit: Unit) -> None:
+    """Raise what one of these charges, made in turn, would raise now, with words about all; nothing is charged.
+
+    Nothing where the account cannot tell; and what others charge meanwhile nobody knows.
+    """
+    check, event = getattr(account, "check", None), together(charges)
+    if check is None:
+        return
+    try:
+        check(event, neighbors=budget.neighbors, unit=unit)
+    except BudgetExceeded as refusal:
+        if len(charges) == 1 or not _pays_in_turn(account, charges):
+            raise _in_full(refusal, account, event, budget) from None
+
+
+def _pays_in_turn(account: Any, charges: tuple[Event, ...]) -> bool:
+    """Whether charges can be paid that are too much as one: some out of a reserved part, the others not."""
+    terms = getattr(account, "terms", None)  # an account of somebody else's need not have parts
+    if terms is None:
+        return False
+    spent = account.last().total
+    try:
+        for event in charges:
+            spent = terms.total(spent, terms.price(event, spent))
+    except BudgetExceeded:
+        return False
+    return True
 
 
 def _in_full(refusal: BudgetExceeded, account: Any, event: Event, budget: Budget) -> BudgetExceeded:

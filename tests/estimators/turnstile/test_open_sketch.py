@@ -147,6 +147,44 @@ def test_without_a_budget_no_private_state_is_opened(tmp_path):
         assert sketch._held is None and len(account.history()) == 1
 
 
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_no_start_is_charged_whose_release_cannot_be_paid_for(tmp_path, delta):
+    with hr.Ledger(tmp_path / "budget.db") as ledger:
+        terms = {"delta": delta, "unit": "entry", "neighbors": "add_remove"}
+        account = ledger.create("data", epsilon=4.0, **terms)
+        sketch = make(pan_private=True, ledger=account, epsilon=4.6, delta=delta)
+        for use in (lambda: sketch.update([0], [0], [1.0]), sketch.factorize, sketch.new_shard):
+            with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 4\.6 .*; accepted: epsilon = (3\.99|4) or"):
+                use()
+        assert sketch._held is None and account.last().number == 0
+        sketch = make(pan_private=True, ledger=account, epsilon=3.99, delta=delta)
+        sketch.update([0], [0], [1.0])
+        with pytest.raises(BudgetExceeded):  # a third noise
+            sketch.new_shard()
+        assert account.last().number == 1
+        sketch.factorize()
+        assert account.last().number == 2
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.7, 7.0])
+def test_a_start_and_a_release_may_take_all_that_is_left(tmp_path, epsilon):
+    with hr.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.create("data", epsilon=epsilon, unit="entry", neighbors="add_remove")
+        make(pan_private=True, ledger=account, epsilon=epsilon, delta=0.0).factorize()
+        assert account.last().number == 2 and account.left().amount == pytest.approx(0.0, abs=1e-6 * epsilon)
+
+
+def test_a_start_out_of_the_reserved_part_and_a_release_that_is_not(tmp_path):
+    """As one charge they would be too much for either part."""
+    with hr.Ledger(tmp_path / "budget.db") as ledger:
+        terms = {"unit": "entry", "neighbors": "add_remove"}
+        account = ledger.create("data", epsilon=5.0, delta=1e-6, pure=1.0, **terms)
+        with pytest.warns(UserWarning, match="a pure release of epsilon"):
+            make(pan_private=True, ledger=account, epsilon=1.2, delta=0.0).factorize()
+        start, release = account.history()[1:]
+        assert start.paid.pure and not start.paid.main and release.paid.main and not release.paid.pure
+
+
 def test_shards_start_with_noise_of_their_own(released):
     sketch = make(pan_private=True, kind="full")
     shard = sketch.new_shard()

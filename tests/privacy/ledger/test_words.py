@@ -178,6 +178,20 @@ def test_a_refusal_in_words():
     assert "fits like the last, one with Gaussian noise (mu^2" in said and "; accepted: epsilon = 0.4" in said
 
 
+def test_a_refusal_of_a_part_names_the_budget_that_was_typed():
+    typed = Budget(4.6, 1e-6)
+    whole = event_for(typed)
+    part = Gaussian(whole.noise_multiplier * math.sqrt(2))
+    for terms, event, budget, said in (
+        (GDP, part, typed, "asked for epsilon = 3.12 at delta = 1e-6, a part of epsilon = 4.6, of 'rows', left"),
+        (GDP, whole, typed, "asked for epsilon = 4.6 at delta = 1e-6 of 'rows', left"),
+        (GDP, Gaussian(whole.noise_multiplier * 1.01), typed, "asked for epsilon = 4.55 at delta = 1e-6 of 'rows',"),
+        (PURE, Pure(1.5), Budget(3.0), "asked for epsilon = 1.5, a part of epsilon = 3, of 'rows', left"),
+    ):
+        asked = words.Asked(event, terms.price(event, Cost()), budget)
+        assert words.say_refusal("rows", terms, entry(terms), asked).startswith(said)
+
+
 def test_what_would_be_accepted():
     spent = Cost(RESERVED.cost(event_for(Budget(1.9, 1e-6))))
     assert words.most_accepted(RESERVED, spent, Pure(2.0), Budget(2.0)) == 1.0  # the reserved part

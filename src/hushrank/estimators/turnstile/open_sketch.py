@@ -20,6 +20,7 @@ from hushrank.estimators.turnstile.sketch_plan import SketchPlan
 from hushrank.exceptions import InvalidParameter, StateMisuse
 from hushrank.privacy import accountant
 from hushrank.privacy.cautions import warn_before_charge
+from hushrank.privacy.charging import check_payable
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.mechanisms.sketch import SketchLattice, blur_sketch, release_sketch
 from hushrank.privacy.noise.source import NoiseSource
@@ -77,9 +78,20 @@ class OpenSketch(SingleOwner, TurnstilePlanner):
             noise = NoiseSource(None if self.random_state is None else _start_seed(self.random_state))
             budget, planned = self._check_parameters(), (lattice.event,)
             warn_before_charge(budget)
+            self._check_payable()
             self._charge_and_run(budget, planned, lambda noise: blur_sketch(arrays, lattice, noise), noise)
             held.n_starts, held.is_charged = 1, self.ledger is not None
         self._held = held
+
+    def _check_payable(self) -> None:
+        """Refuse what the ledger cannot pay for from here to the next factorization; nothing is charged.
+
+        Noise in the state is worth nothing without a release: nobody should pay for it and be refused that.
+        """
+        budget = self._check_parameters()
+        plan = self._plan(budget, {})
+        n_charges = plan.looks if self._held is None else 1
+        check_payable(self.ledger, (plan.lattice.event,) * n_charges, budget, self._unit)
 
     def _release(self, held: Held) -> tuple[dict[str, Any], Guarantee]:
         """What a factorization learns, and the guarantee of all noise of this sketch so far."""

@@ -30,6 +30,9 @@ _ROOM = 1 + Fraction(1, 10**9)
 _LEAST_PART, _HALVINGS = 1e-4, 16
 """The epsilon that would be accepted is searched for between this part of what was asked and all of it."""
 
+_MOST_OF_A_PART = Fraction(2, 3)
+"""A charge of more than that is all of a budget, but for what its plan leaves over."""
+
 _HUGE = 10**300
 _DEARER = 1.1
 """Pure releases are said to be dear where a Gaussian one of the same epsilon costs less by this factor."""
@@ -99,18 +102,27 @@ def say_count(count: int) -> str:
 def say_refusal(dataset: str, terms: Terms, last: "Entry", asked: Asked) -> str:
     """Why a charge after the entry `last` is refused; read after "budget exceeded: ".
 
-    With the budget that was planned, it also says that one where its delta is another, and what would be accepted.
+    With the budget that was planned, it also says that one where its delta is another or the charge is a part of it,
+    and what would be accepted.
     """
     budget = asked.budget
     wanted = say_cost(terms, asked.cost)
     if budget is not None and budget.delta != terms.budget.delta:
         at = "" if budget.is_pure else f" at delta = {say_number(budget.delta)}"
         wanted = f"epsilon = {say_number(budget.epsilon)}{at}, which costs {wanted},"
+    elif budget is not None and _is_part(terms, asked.event, budget):
+        wanted += f", a part of epsilon = {say_number(budget.epsilon)},"
     said = f"asked for {wanted} of {dataset!r}, left {say_left(terms, last, asked.event)}"
     if not terms.budget.is_pure:
         said += f" (mu^2: asked {_show(asked.cost.main)}, left {_left_of(terms, last)})"
     most = 0.0 if budget is None else most_accepted(terms, last.total, asked.event, budget)
     return f"{said}; accepted: {say_most(most, budget)}" if budget is not None and most else said
+
+
+def _is_part(terms: Terms, event: Event, budget: Budget) -> bool:
+    """Whether a budget pays for more than one charge like this: nobody typed the epsilon that one of them costs."""
+    whole = event_for(Budget(budget.epsilon, 0.0 if is_pure(event) else budget.delta))
+    return terms.cost(event) <= _MOST_OF_A_PART * terms.cost(whole)
 
 
 def say_most(epsilon: float, budget: Budget) -> str:
