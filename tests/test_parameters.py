@@ -156,6 +156,9 @@ def test_check_integer_accepts_numpy_integers():
         ("Age", ["age", "cage"], "age"),
         ("user id", ["item_id", "user_id"], "user_id"),
         ("users", ["user", "uses"], "user"),
+        ("pac", ["pca", "plan"], "pca"),
+        ("aa", ["a"], "a"),
+        ("uid", ["age", "user_id"], "user_id"),
     ],
 )
 def test_the_nearest_name_is_named(name, known, meant):
@@ -163,7 +166,8 @@ def test_the_nearest_name_is_named(name, known, meant):
 
 
 @pytest.mark.parametrize(
-    ("name", "known"), [("weight", ["age", "rooms"]), ("a", []), ("a", [1, ("a",)]), (7, ["7"]), ("", ["b"])]
+    ("name", "known"),
+    [("weight", ["age", "rooms"]), ("target", ["Age"]), ("a", []), ("a", [1, ("a",)]), (7, ["7"]), ("", ["b"])],
 )
 def test_nothing_is_said_where_nothing_is_like_it(name, known):
     assert did_you_mean(name, known) == ""

@@ -14,7 +14,8 @@ from hushrank.exceptions import InvalidParameter
 DEFAULT_N_MAX = 1 << 26
 """Public bound on the number of people where nobody stated another one."""
 
-_LIKE, _LIKE_SHORT, _SHORT = 0.6, 0.7, 3  # of `difflib`: alike from there on; names of so few letters, from there
+_LIKE = 0.6  # of `difflib`, from which on two names are alike
+_SHORT = 3  # letters of a name that others may have in their order by chance
 _MOST_NAMES = 10_000  # compared: one header may have a million
 
 
@@ -248,12 +249,17 @@ def nearest_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
     best, nearest = _LIKE, None
     for one, _ in zip((one for one in known if isinstance(one, str)), range(_MOST_NAMES), strict=False):
         plain = _plain(one)
+        if _is_within(plain, wanted) or _is_within(wanted, plain):
+            continue
         matcher = SequenceMatcher(None, plain, wanted)
-        # "target" has all letters of "age" in their order.
-        least = best if min(len(plain), len(wanted)) > _SHORT else max(best, _LIKE_SHORT)
-        if matcher.real_quick_ratio() > least and matcher.quick_ratio() > least and matcher.ratio() > least:
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
             best, nearest = matcher.ratio(), one
     return nearest
+
+
+def _is_within(short: str, long: str) -> bool:
+    """Whether a short name may have its letters in common with a longer one by chance, as "age" with "target"."""
+    return len(short) <= _SHORT < len(long) - 1 and short[:1] != long[:1]
 
 
 def _plain(name: str) -> str:
