@@ -89,7 +89,7 @@ def say_orders(model: Any, n_shown: int = SHOWN_ITEMS) -> Iterator[str]:
             continue
         yield (
             f"{order.title}: neither is the order of the first {len(first)} sure, nor that they are the first; that of "
-            f"two items is where they differ by {least:.2g} or more"
+            f"two items is where they differ by {least:.3g} or more"
         )
 
 
