@@ -479,7 +479,7 @@ def test_a_private_state_is_paid_for_in_two_charges(account):
 def test_a_refusal_before_reading_has_the_words_of_one_after_it(account, state):
     result = run(f"{PAID} --epsilon 50 {state} --json")
     assert isinstance(result.exception, BudgetExceeded) and "accepted: epsilon = 3.99 or less" in str(result.exception)
-    assert result.stderr.count("epsilon = 50 promises next to nothing") == 1 and account.last().number == 0
+    assert result.output.count("epsilon = 50 promises next to nothing") == 1 and account.last().number == 0
 
 
 def test_a_resumed_run_is_refused_before_it_reads_and_offered_no_other_epsilon(account, monkeypatch):
