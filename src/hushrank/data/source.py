@@ -5,7 +5,8 @@ never checked: a person's record cannot stop a release.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,27 @@ Block = NDArray[Any]
 MAX_BLOCK_ROWS = 8192
 # Blocks that must be converted hold at most this many bytes (or one row): wide data get fewer rows per block.
 MAX_BLOCK_BYTES = 2**25
+# Rows of a file that are worth a piece: fewer take longer to open and to hand around than to read.
+PIECE_ROWS = 2**21
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of some data that another process can read.
+
+    Attributes
+    ----------
+    read : callable
+        Can be pickled; of the values of `needs` it makes the source of this part, or its origin.
+    needs : tuple
+        What must be computed first, objects of Dask; nothing for files.
+    n_entries : int or None
+        Rows, ratings, records or updates, where their number is known without reading.
+    """
+
+    read: Callable[..., Any]
+    needs: tuple[Any, ...] = ()
+    n_entries: int | None = None
 
 
 class Source(ABC):
@@ -53,6 +75,13 @@ class Source(ABC):
     @abstractmethod
     def empty_block(self) -> Any:
         """A block without entries."""
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Parts of the data that others can read for themselves, in their order; None where only this process can.
+
+        Of files that can be cut, a piece has at least `enough` rows, unless it is the last.
+        """
+        return None
 
 
 def spans_of_people(indptr: NDArray[np.int64], most_people: int, most_entries: int) -> Iterator[tuple[int, int]]:
