@@ -364,3 +364,11 @@ def test_first_texts_that_would_take_much_memory_are_fewer(tmp_path, monkeypatch
     monkeypatch.setattr(delimited, "MOST_SAMPLE_BYTES", 10**6)
     cells = text.first_cells(["b", "a"], 300)
     assert 20 < len(cells["a"]) == len(cells["b"]) < 200 and cells["b"][:2].to_pylist() == [b"0", b"1"]
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\n1", "\n1,2,3\n"])
+def test_a_header_may_be_longer_than_what_is_read_at_first(folder, rest):
+    names = ["a", 'b"\nx' * 30_000, "c" * 70_000]
+    header = ",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names)
+    text = text_of(folder, header + rest)
+    assert text.names == names and text.has_records == (len(rest) > 1)

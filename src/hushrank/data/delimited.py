@@ -38,14 +38,14 @@ from hushrank.exceptions import InvalidParameter
 # Bytes that are read at a time, and that a record may have: one record cannot fill the memory.
 CHUNK_BYTES = 2**22
 LONGEST_RECORD = 2**24
+_HEADER_BYTES = 2**16  # that are read for a header, unless it is longer: there may be many files
 MOST_SAMPLE_BYTES = 2**26  # of the first texts of a file, for a check
-
 MOST_FIELDS = 2**20  # chosen fields that are handed over at a time
 
 _LONE_RETURN = re.compile(rb"\r(?!\n|$)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_NAMES = {"NA", "N/A", "NaN", "nan", "null", "NULL", "None"}
-
+_NO_TEXTS = pa.array([], pa.large_binary())
 
 Keep = Callable[[dict[str, pa.Array]], pa.Array]
 
@@ -110,6 +110,7 @@ class DelimitedText:
 
     Attributes
     ----------
+    path : Path
     names : list of str
         The header; refused without showing it if a cell is a number or spells a missing value. Such a record may be
         a person's, in a file without a header: as names it would be published with the model.
@@ -118,7 +119,7 @@ class DelimitedText:
     """
 
     def __init__(self, path: Path, owner: str) -> None:
-        self._path, self._owner, self._delimiter = path, owner, delimiter_of(path)
+        self.path, self._owner, self._delimiter = path, owner, delimiter_of(path)
         with refuse_damaged(path, "CSV", owner), open_text(path) as file:
             self.names, self._start, self.has_records = self._read_header(file)
 
@@ -126,7 +127,7 @@ class DelimitedText:
         """The fields at these positions of all records, some records at a time and in their order."""
         wanted = np.full(len(self.names), -1, np.int64)
         wanted[list(positions)] = np.arange(len(positions))
-        with refuse_damaged(self._path, "CSV", self._owner), open_text(self._path) as file:
+        with refuse_damaged(self.path, "CSV", self._owner), open_text(self.path) as file:
             file.seek(self._start)
             size = min(LONGEST_RECORD + CHUNK_BYTES, most_bytes(file) + 1)
             buffer = bytearray(size)  # reused: new memory for each chunk takes longer to get
@@ -166,8 +167,7 @@ class DelimitedText:
             n_left -= min(len(fields), n_left)
             if not n_left or n_bytes > MOST_SAMPLE_BYTES:
                 break
-        empty = pa.array([], pa.large_binary())
-        return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
+        return {name: pa.concat_arrays([_NO_TEXTS, *part]) for name, part in zip(names, parts, strict=True)}
 
     def read(self, names: Sequence[str], keep: Keep | None = None) -> dict[str, pa.Array]:
         """Whole columns by name, for small tables of which no record may be lost; empty lines are passed over.
@@ -183,19 +183,20 @@ class DelimitedText:
         for fields in self.fields([self.names.index(name) for name in names]) if names else ():
             if (fields.spans[:, 1] == UNREADABLE).any():
                 requirement = f"a CSV file whose records have {len(self.names)} fields, as its header"
-                raise InvalidParameter(self._owner, "file", requirement, f"{self._path.name}: another record")
+                raise InvalidParameter(self._owner, "file", requirement, f"{self.path.name}: another record")
             columns = [fields.column(j).drop_null() for j in range(len(names))]
             kept = None if keep is None else keep(dict(zip(names, columns, strict=True)))
             for part, column in zip(parts, columns, strict=True):
                 part.append(column if kept is None else column.filter(kept))
-        empty = pa.array([], pa.large_binary())
-        return {name: pa.concat_arrays([empty, *part]) for name, part in zip(names, parts, strict=True)}
+        return {name: pa.concat_arrays([_NO_TEXTS, *part]) for name, part in zip(names, parts, strict=True)}
 
     def _read_header(self, file: BinaryIO) -> tuple[list[str], int, bool]:
         """Names, where the first record starts, and whether anything is there."""
-        start = file.read(LONGEST_RECORD)
-        names, first = parse_header(start, self._path.name, self._owner, self._delimiter)
-        return names, first, len(start) > first
+        start = file.read(min(_HEADER_BYTES, LONGEST_RECORD))
+        while follow_header(start, self._delimiter)[2] < 0 and (more := file.read(LONGEST_RECORD - len(start))):
+            start += more
+        names, first = parse_header(start, self.path.name, self._owner, self._delimiter)
+        return names, first, len(start) > first or bool(file.read(1))
 
 
 def follow_header(start: bytes, delimiter: int = COMMA) -> tuple[int, int, int, int]:
@@ -253,8 +254,7 @@ def _check_header(names: list[str], line: bytes, source: str, owner: str) -> Non
         got = f"{source}: a first line with numbers or missing values"
         raise InvalidParameter(owner, "X", "a CSV file with a header line of names", got)
     if len(set(names)) < len(names):
-        got = f"{source}: two columns of one name"
-        raise InvalidParameter(owner, "X", "a CSV file whose column names differ", got)
+        raise InvalidParameter(owner, "X", "a CSV file whose column names differ", f"{source}: two columns of one name")
 
 
 def _check_delimiter(names: list[str], line: bytes, source: str, owner: str, delimiter: int) -> None:

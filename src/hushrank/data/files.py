@@ -1,6 +1,6 @@
 """Files on disk: which are Parquet files, and one line about a file that cannot be read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import strerror
 from pathlib import Path
@@ -9,10 +9,6 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import nearest_name
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
-
-# Without a buffer size a whole column chunk of a row group is read at once; 64 kB was as fast as 1 MB and smaller.
-PARQUET_BUFFER_BYTES = 2**16
-
 
 _MOST_SIGNS = 150  # of a path in a message: longer ones are cut
 
@@ -74,3 +70,12 @@ def parquet_files(folder: Path, owner: str) -> list[Path]:
     if not found:
         raise InvalidParameter(owner, "X", "a folder with Parquet files", f"{folder.name}: none found")
     return sorted(found)
+
+
+def check_same(columns: Sequence[tuple[Path, set[str]]], kind: str, owner: str) -> None:
+    """Refuse files of one folder, of a kind such as "CSV", whose columns differ."""
+    for path, names in columns[1:]:
+        odd = sorted(names ^ columns[0][1])
+        if odd:
+            requirement = f"a folder of {kind} files with the same columns"
+            raise InvalidParameter(owner, "X", requirement, f"column {odd[0]!r} not in all, see {path.name}")

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushrank.data.cell_forms import MANY, count_forms, find_forms, is_text, numbers_of, sample_records
 from hushrank.data.column_counts import is_no_quantity
 from hushrank.data.delimited import LONGEST_RECORD, DelimitedText
-from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, refuse_damaged, say_path
+from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, say_path
 from hushrank.data.findings import Finding, name_some, share
 from hushrank.data.frames import choose_columns
 from hushrank.data.matrix_tables import Cells, find_edges, find_entry, is_numbered
@@ -31,6 +30,7 @@ from hushrank.data.next_steps import (
     unbroken_steps,
     update_steps,
 )
+from hushrank.data.parquet_parts import read_footer
 from hushrank.data.person_columns import (
     count_ids,
     count_people,
@@ -291,10 +291,8 @@ def _read_parquet(path: Path, owner: str) -> Cells:
     if not path.is_dir() and path.suffix.lower() not in PARQUET_SUFFIXES:
         read_file(path, owner)  # refuses it
     first = first_with_rows(parquet_files(path, owner), owner) if path.is_dir() else path
-    with refuse_damaged(first, "Parquet", owner), pq.ParquetFile(first) as file:
-        schema = file.schema_arrow
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    names = [name for name in schema.names if name not in index or may_be_person(name)]
+    footer = read_footer(first, owner)
+    names = [name for name in footer.schema.names if name not in footer.index or may_be_person(name)]
     choose_columns(names, None, owner)  # refuses a file without columns, or with two of one name
     found = first_cells(first, names, sample_records(len(names)), owner)
     return found or {name: pa.nulls(0) for name in names}

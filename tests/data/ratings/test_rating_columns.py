@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hushrank.data.ratings import out_of_core, rating_columns
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.grouping import Tally
-from hushrank.data.ratings.rating_columns import RatingParquet, RatingTable, read_rating_file
+from hushrank.data.ratings.rating_columns import RatingCsv, RatingParquet, RatingTable, read_rating_file
 from hushrank.exceptions import InvalidParameter
+from piece_support import ENOUGH, sent, write_folder
 from rating_support import user, users_of
 
 NAN = math.nan
@@ -299,3 +300,35 @@ def test_a_category_that_is_not_unicode_is_refused_without_showing_it():
     with pytest.raises(InvalidParameter, match="column 'user' of type") as caught:
         RatingTable(data, ITEMS, None, "A")
     assert "\ud800" not in str(caught.value)
+
+
+# Pieces.
+
+
+def batches_of(source):
+    return [
+        row for ids, items, ratings in source.batches() for row in zip(ids.to_pylist(), items, ratings, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("enough", ENOUGH)
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_pieces_are_the_whole(tmp_path, kind, enough):
+    folder = write_folder(tmp_path / "x", pa.table(COLUMNS), kind)
+    paths = sorted(folder.iterdir())
+    source = (RatingParquet if kind == "parquet" else RatingCsv)(paths, ITEMS, (1, 5), "A")
+    pieces = source.pieces(enough)
+    parts = sent(pieces)
+    assert len(batches_of(source)) == 7 and all(part.n_users is None for part in parts)
+    assert [row for part in parts for row in batches_of(part)] == batches_of(source)
+    counts = [len(batches_of(part)) for part in parts]
+    assert [piece.n_entries for piece in pieces] == (counts if kind == "parquet" else [None] * 3)
+    paths[0].unlink()  # a piece opens its own file alone
+    assert batches_of(parts[-1]) == batches_of(source.pieces(enough)[-1].read())
+    assert RatingTable(pa.table(COLUMNS), ITEMS, (1, 5), "A").pieces(enough) is None
+
+
+def test_files_without_rows_have_no_pieces_and_no_users(tmp_path):
+    paths = sorted(write_folder(tmp_path / "x", pa.table(COLUMNS)[:0], "csv").iterdir())
+    source = RatingCsv(paths, ITEMS, (1, 5), "A")
+    assert source.n_users == 0 and source.pieces() == []

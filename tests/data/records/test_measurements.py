@@ -8,10 +8,13 @@ import pytest
 
 from hushrank.data.records import features, origins, spooling
 from hushrank.data.records.blocks import RecordBlock
+from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.measurements import Measurements, read_measurements
 from hushrank.data.records.reading import read_records
+from hushrank.data.records.record_files import CsvOrigin, ParquetOrigin
 from hushrank.engine.local import LocalEngine
 from hushrank.exceptions import InvalidParameter
+from piece_support import ENOUGH, sent, write_folder
 
 RNG = np.random.default_rng(0)
 N, ROWS, COLUMNS = 30, 2, 3
@@ -303,3 +306,19 @@ def test_refusals_name_the_parameter_and_read_nothing(tmp_path, monkeypatch, kin
     with pytest.raises(InvalidParameter) as refusal:
         read(*data, design=design, **given)
     assert str(refusal.value).endswith(message) and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_pieces_are_measurements_of_the_pieces_of_files(tmp_path, design, kind):
+    write_folder(tmp_path / "x", table_of(design), kind)
+    paths = sorted((tmp_path / "x").iterdir())
+    origin = (ParquetOrigin if kind == "parquet" else CsvOrigin)(paths, None, ONE_A_PERSON, None, "A", "features")
+    whole = Measurements(origin, design, (ROWS, COLUMNS))
+    assert bits_of(whole) == bits_of(read(table_of(design), design=design))
+    for enough in ENOUGH:
+        parts = sent(whole.pieces(enough))
+        assert all((part.design, part.sizes, part.columns) == (design, whole.sizes, whole.columns) for part in parts)
+        X, y = zip(*(bits_of(part, 3) for part in parts), strict=True)
+        assert (b"".join(X), b"".join(y)) == bits_of(whole)
+    assert read(table_of(design), design=design).pieces() is None

@@ -10,6 +10,7 @@ from hushrank.data import delimited
 from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.record_files import CsvOrigin, ParquetOrigin, read_record_file
 from hushrank.exceptions import InvalidParameter
+from piece_support import ENOUGH, sent, write_folder
 
 COLUMNS = {
     "a": pa.array([1.5, -2.5, None, 4.0], pa.float32()),
@@ -209,3 +210,37 @@ def test_damaged_files_are_refused_in_one_line(tmp_path):
     origin = read_record_file(tmp_path / "y.parquet", None, None, None, "A")
     with pytest.raises(InvalidParameter, match=r"^X of A must be a readable Parquet file; got 'y.parquet: damaged"):
         list(origin.batches(9, origin.dtype))
+
+
+# Pieces.
+
+
+def text_of(origin):
+    """All records, bit for bit."""
+    return [
+        (batch.X[i].tobytes(), batch.y[i].tobytes(), batch.ids and batch.ids[i].as_py())
+        for batch in origin.batches(3, origin.dtype)
+        for i in range(len(batch))
+    ]
+
+
+@pytest.mark.parametrize("enough", ENOUGH)
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_pieces_are_the_whole(tmp_path, kind, enough):
+    folder = write_folder(tmp_path / "x", pa.concat_tables([TABLE] * 3), kind)
+    make = ParquetOrigin if kind == "parquet" else CsvOrigin
+    origin = make(sorted(folder.iterdir()), None, None, None, "A", "features")
+    pieces = origin.pieces(enough)
+    parts = sent(pieces)
+    assert len(text_of(origin)) == 12 and [row for part in parts for row in text_of(part)] == text_of(origin)
+    assert [part.n_records for part in parts] == [piece.n_entries for piece in pieces]
+    assert all((part.columns, part.dtype, part.has_users) == (("a", "b"), origin.dtype, True) for part in parts)
+
+
+def test_a_piece_keeps_numbers_as_the_widest_file_asks_for(tmp_path):
+    pq.write_table(TABLE, tmp_path / "0.parquet")
+    pq.write_table(TABLE.set_column(0, "a", pa.array([0.1, 0.2, 0.3, 0.4])), tmp_path / "1.parquet")
+    pieces = read_record_file(tmp_path, None, None, None, "A").pieces()
+    (tmp_path / "1.parquet").unlink()
+    [narrow, _] = sent(pieces)
+    assert narrow.dtype == np.float64 and parts_of(narrow)[0].dtype == np.float64

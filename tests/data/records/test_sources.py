@@ -7,16 +7,19 @@ import tracemalloc
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hushrank.data.records import grouping, out_of_core, sources
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
 from hushrank.data.records.features import Features, read_features
 from hushrank.data.records.in_memory import MemoryOrigin
+from hushrank.data.records.record_files import ParquetOrigin
 from hushrank.data.records.record_streams import StreamOrigin
 from hushrank.data.records.sources import Records, UserRecords
 from hushrank.engine.local import LocalEngine
 from hushrank.exceptions import InvalidParameter
+from piece_support import sent
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 3)), RNG.standard_normal(60)
@@ -314,3 +317,20 @@ def test_what_was_left_out_is_for_the_data_holder_alone(caplog, capfd):
     messages = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert messages == [("INFO", "Not private: 60 records read; 2 without a user were left out.")]
     assert capfd.readouterr() == ("", "")
+
+
+# Pieces.
+
+
+def test_pieces_are_records_of_the_pieces_of_files(tmp_path):
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "target": Y})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=7)
+    source = Records(ParquetOrigin([tmp_path / "x.parquet"], None, None, None, "A", "features"))
+    parts = sent(source.pieces(10))
+    assert [part.n_samples for part in parts] == [14, 14, 14, 14, 4] and {part.columns for part in parts} == {
+        ("a", "b")
+    }
+    blocks = [block for part in parts for block in part.blocks(4)]
+    assert np.array_equal(np.concatenate([block.X for block in blocks]), X[:, :2])
+    assert np.array_equal(np.concatenate([block.y for block in blocks]), Y)
+    assert records().pieces() is None  # what lies in memory has none

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from hushrank.data import delimited
 from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.exceptions import InvalidParameter
+from piece_support import sent, write_folder
 
 NAN = math.nan
 
@@ -22,7 +24,7 @@ def folder(tmp_path_factory):
 def rows_of(folder, content, columns=None):
     path = folder / "x.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return CsvRows(path, "PCA", columns)
+    return CsvRows([path], "PCA", columns)
 
 
 def joined(rows, max_rows=8192):
@@ -114,3 +116,45 @@ def test_unsuitable_columns_are_refused_by_name(folder):
     with pytest.raises(InvalidParameter, match="a CSV file with a name for every column"):
         rows_of(folder, ",a\n0,1\n")
     assert joined(rows_of(folder, ",a\n0,5\n1,6\n", ["a"])).tolist() == [[5], [6]]
+
+
+# Several files.
+
+
+def test_files_are_read_one_after_the_other_with_columns_in_any_order(tmp_path):
+    table = pa.table({"a": np.arange(9.0), "b": np.arange(9.0) / 2, "c": [1] * 9})
+    paths = sorted(write_folder(tmp_path / "x", table, "csv").iterdir())
+    rows = CsvRows(paths, "PCA", ["c", "a"])
+    assert rows.n_samples is None and rows.columns == ("c", "a")
+    assert np.array_equal(joined(rows, 2), np.column_stack([np.ones(9), np.arange(9.0)]))
+    assert CsvRows(paths, "PCA", None).columns == ("a", "b", "c")
+    assert CsvRows(paths[1:2], "PCA", None).n_samples == 0
+
+
+def test_files_with_other_columns_are_refused(tmp_path):
+    paths = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    paths[0].write_text("a,b\n1,2\n")
+    paths[1].write_text("a,c\n3,4\n")
+    with pytest.raises(InvalidParameter) as refusal:
+        CsvRows(paths, "PCA", None)
+    assert str(refusal.value) == (
+        "X of PCA must be a folder of CSV files with the same columns; got \"column 'b' not in all, see 2.csv\"."
+    )
+    assert joined(CsvRows(paths, "PCA", ["a"])).tolist() == [[1], [3]]
+    with pytest.raises(InvalidParameter, match="with the column 'b'"):
+        CsvRows(paths, "PCA", ["b"])
+
+
+def test_pieces_are_whole_files(tmp_path):
+    contents = ("a,b\n1,2\n", "b,a\n", 'b,a\n"\n3",4\n5\n')
+    paths = [tmp_path / f"{i}.csv" for i in range(3)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content)
+    rows = CsvRows(paths, "PCA", None)
+    for enough in (1, 10**9):
+        pieces = rows.pieces(enough)
+        assert [piece.n_entries for piece in pieces] == [None, None]
+        together = np.vstack([joined(part) for part in sent(pieces)])
+        assert np.array_equal(together, joined(rows), equal_nan=True) and len(together) == 3
+    paths[0].unlink()
+    assert joined(sent(rows.pieces())[1])[0].tolist() == [4, 3]

@@ -9,6 +9,7 @@ import pytest
 from hushrank.data.files import parquet_files
 from hushrank.data.rows.parquet_rows import ParquetRows, first_with_rows
 from hushrank.exceptions import InvalidParameter
+from piece_support import ENOUGH, sent, write_folder
 
 
 def joined(rows, max_rows=8192):
@@ -129,3 +130,28 @@ def test_a_file_that_lost_a_column_is_refused_while_reading(tmp_path):
     write(path, columns={"a": [1]})
     with pytest.raises(InvalidParameter, match="a readable Parquet file"):
         list(rows.blocks())
+
+
+# Pieces.
+
+
+@pytest.mark.parametrize("enough", ENOUGH)
+def test_pieces_are_the_whole(tmp_path, enough):
+    table = pa.table({"a": np.arange(11.0), "b": [None, *range(10)], "c": [True] * 11})
+    rows = ParquetRows(parquet_files(write_folder(tmp_path / "x", table), "PCA"), "PCA", ["c", "a", "b"])
+    pieces = rows.pieces(enough)
+    parts = sent(pieces)
+    assert [part.n_samples for part in parts] == [piece.n_entries for piece in pieces]
+    assert all(part.columns == rows.columns and part.header == rows.header for part in parts)
+    for max_rows in (1, 8192):
+        assert np.vstack([joined(part, max_rows) for part in parts]).tobytes() == joined(rows).tobytes()
+    assert len(parts) == {1: 7, 2: 7, 3: 4, 10**9: 3}[enough]
+
+
+def test_a_piece_settles_nothing_and_opens_no_other_file(tmp_path):
+    paths = [write(tmp_path / "1.parquet"), write(tmp_path / "2.parquet")]
+    rows = ParquetRows(paths, "PCA", None)
+    write(paths[1], columns={"b": [4.0], "a": [3], "new": ["text"]})
+    paths[0].unlink()
+    assert joined(sent(rows.pieces())[1]).tolist() == [[3, 4]]
+    assert ParquetRows([write(tmp_path / "3.parquet", columns={"a": pa.array([], "f8")})], "PCA", None).pieces() == []

@@ -10,8 +10,9 @@ import pytest
 
 from hushrank.data import delimited
 from hushrank.data.updates import files
-from hushrank.data.updates.files import read_update_file
+from hushrank.data.updates.files import CsvUpdates, ParquetUpdates, read_update_file
 from hushrank.exceptions import InvalidParameter
+from piece_support import ENOUGH, sent, write_folder
 
 PARTS = {"row": [0, 2, 0, 5], "column": [1, 3, 0, 9], "delta": [0.5, 1.0, -2.0, 7.25], "user": ["ann", None, "7", ""]}
 
@@ -202,3 +203,32 @@ def test_a_file_that_turns_bad_is_refused_when_it_is_read(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InvalidParameter, match=r"a readable Parquet file; got 'x\.parquet: damaged"):
         list(origin.chunks(100))
+
+
+# Pieces.
+
+
+@pytest.mark.parametrize("enough", ENOUGH)
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_pieces_are_the_whole(tmp_path, kind, enough):
+    parts = {name: cells * 3 for name, cells in {**PARTS, "user": ["ann", "b", "7", "x"]}.items()}
+    paths = sorted(write_folder(tmp_path / "x", pa.table(parts), kind).iterdir())
+    origin = (ParquetUpdates if kind == "parquet" else CsvUpdates)(paths, True, "A")
+    pieces = origin.pieces(enough)
+    found = [lists_of(part, 3) for part in sent(pieces)]
+    assert [[cell for part in found for cell in part[j]] for j in range(4)] == lists_of(origin) == list(parts.values())
+    assert [part.n_updates for part in sent(pieces)] == [piece.n_entries for piece in pieces]
+
+
+def test_a_piece_has_the_names_of_its_own_file(tmp_path):
+    table = pa.table(PARTS)
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table.rename_columns(["row", "col", "delta", "user"]), tmp_path / "b.parquet")
+    pieces = read(tmp_path).pieces()
+    (tmp_path / "a.parquet").unlink()
+    assert lists_of(sent(pieces)[1])[1] == PARTS["column"]
+
+
+def test_a_file_without_records_has_no_pieces(tmp_path):
+    (tmp_path / "x.csv").write_text("row,column,delta\n")
+    assert (read(tmp_path / "x.csv").n_updates, read(tmp_path / "x.csv").pieces()) == (0, [])

@@ -4,15 +4,18 @@ import logging
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.data.source import MAX_BLOCK_ROWS
 from hushrank.data.updates.entries import Entries
+from hushrank.data.updates.reading import read_updates
 from hushrank.data.updates.source import UpdateBlock, UpdateChunk, Updates, has_user
 from hushrank.engine.local import LocalEngine
 from hushrank.exceptions import InvalidParameter
+from piece_support import sent
 
 SHAPE = (3, 5)
 INT64 = np.iinfo(np.int64)
@@ -235,3 +238,13 @@ def test_chunks_are_as_large_as_asked_for():
     large = updates(np.zeros(2**20 + 5), np.zeros(2**20 + 5), np.ones(2**20 + 5))
     assert [len(chunk) for chunk in large.chunks()] == [2**20, 5]
     assert [len(chunk) for chunk in large.chunks(2**21)] == [2**20 + 5]
+
+
+def test_pieces_are_updates_of_the_pieces_of_files(tmp_path):
+    table = pa.table({"row": [0, 9, 1, 2], "column": [0, 0, 1, 1], "delta": [1.0, 2.0, 3.0, 4.0]})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+    source = read_updates(tmp_path / "x.parquet", shape=(3, 4), owner="A")
+    parts = sent(source.pieces(1))
+    assert [(part.n_samples, part.shape, part.has_users) for part in parts] == [(2, (3, 4), False)] * 2
+    assert [triple for part in parts for triple in triples(part)] == triples(source) != []
+    assert updates([0], [0], [1.0]).pieces() is None  # what lies in memory has none

@@ -6,6 +6,7 @@ with the last row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -13,28 +14,23 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
-from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import (
-    PARQUET_BUFFER_BYTES,
-    PARQUET_SUFFIXES,
-    guess_file,
-    parquet_files,
-    refuse_damaged,
-    say_path,
-)
+from hushrank.data.delimited_texts import DelimitedTexts, open_texts
+from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, say_path
 from hushrank.data.frames import to_block
 from hushrank.data.id_arrays import bytes_as_text, id_kind, to_ids
 from hushrank.data.identifiers import IdTable
 from hushrank.data.object_cells import is_of_objects, object_ids, object_numbers
+from hushrank.data.parquet_parts import ParquetPart, cut_parts, read_footer
+from hushrank.data.pieces import hold
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.column_names import check_names, needed_columns
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range
+from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
@@ -72,6 +68,10 @@ class RatingColumns(ABC):
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
         """The rows, some at a time."""
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Parts of the rows, `RatingColumns` as well, that others can read for themselves; None if only we can."""
+        return None
 
     def read(self, tally: Tally) -> UserBlock:
         """All users in one block; every id counts as a user, with or without usable ratings."""
@@ -146,50 +146,64 @@ class RatingParquet(RatingColumns):
         self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
     ) -> None:
         super().__init__(catalogue, rating_range, owner, columns)
-        self._paths = tuple(paths)
-        kinds, n_rows = set(), 0
-        for path in self._paths:
-            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
-                schema = file.schema_arrow
-                n_rows += file.metadata.num_rows
-            check_names(schema.names, self._columns, owner)
-            types = {role: schema.field(name).type for role, name in self._columns.items()}
+        footers, kinds = [read_footer(path, owner) for path in paths], set()
+        for footer in footers:
+            check_names(footer.schema.names, self._columns, owner)
+            types = {role: footer.schema.field(name).type for role, name in self._columns.items()}
             kinds.add(check_types(types, catalogue, owner, self._columns))
         if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
             raise InvalidParameter(owner, "X", "Parquet files with users of one type", " and ".join(sorted(kinds)))
-        self.n_users = None if n_rows else 0
+        self._parts = tuple(footer.part for footer in footers)
+        self.n_users = None if any(part.n_rows for part in self._parts) else 0
 
     def batches(self) -> Iterator[Batch]:
         """Rows of one file after the other."""
-        for path in self._paths:
-            with (
-                refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
-            ):
-                for batch in file.iter_batches(BATCH_ROWS, columns=list(self._names)):
-                    yield self._to_batch([batch.column(name) for name in self._names], batch.num_rows)
+        for part in self._parts:
+            yield from part.batches(self._names, BATCH_ROWS, self._columns_to_batch, self._owner)
+
+    def _columns_to_batch(self, batch: pa.RecordBatch) -> Batch:
+        return self._to_batch(batch.columns, batch.num_rows)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Row groups of one file."""
+        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+
+    def _narrowed(self, part: ParquetPart) -> "RatingParquet":
+        piece = copy(self)
+        piece._parts, piece.n_users = (part,), None
+        return piece
 
 
 class RatingCsv(RatingColumns):
-    """Ratings of a CSV file; a record that cannot be read is a row without a user."""
+    """Ratings of one CSV file or of several; a record that cannot be read is a row without a user."""
 
     def __init__(
-        self, path: Path, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+        self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
     ) -> None:
         super().__init__(catalogue, rating_range, owner, columns)
-        self._text = DelimitedText(path, owner)
-        check_names(self._text.names, self._columns, owner)
-        self.n_users = None if self._text.has_records else 0
+        self._texts = open_texts(paths, owner)
+        for text in self._texts.texts:
+            check_names(text.names, self._columns, owner)
+        self.n_users = None if self._texts.has_records else 0
 
     def batches(self) -> Iterator[Batch]:
         """Consecutive records."""
-        for fields in self._text.fields([self._text.names.index(name) for name in self._names]):
+        for fields in self._texts.fields(self._names):
             ratings = np.ones(len(fields)) if self._range is None else fields.numbers(2)
             yield fields.column(0), self._catalogue.positions_of_texts(fields.column(1)), ratings
 
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Whole files."""
+        return [hold(self._narrowed(texts)) for texts in self._texts.apart()]
+
+    def _narrowed(self, texts: DelimitedTexts) -> "RatingCsv":
+        piece = copy(self)
+        piece._texts = texts
+        return piece
+
     def first_ratings(self, most: int) -> dict[str, pa.Array]:
         """Texts of the first ratings by the name of their column, for a check; nothing where they are not read."""
-        return {} if self._range is None else self._text.first_cells([self._columns["rating"]], most)
+        return {} if self._range is None else self._texts.first_cells([self._columns["rating"]], most)
 
 
 def read_rating_file(
@@ -206,7 +220,7 @@ def read_rating_file(
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     if is_text:
-        return RatingCsv(path, catalogue, rating_range, owner, columns)
+        return RatingCsv([path], catalogue, rating_range, owner, columns)
     return RatingParquet([path], catalogue, rating_range, owner, columns)
 
 

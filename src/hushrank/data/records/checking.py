@@ -134,7 +134,7 @@ def _find_columns(counts: RecordCounts, names: list[Any], origin: Any) -> Iterat
         if not isinstance(origin, CsvOrigin):
             return {}
         columns = [*origin.roles.features, origin.roles.y]  # as they are counted
-        return origin.text.first_cells([str(columns[j]) for j in places], sample_records(len(places)))
+        return origin.texts.first_cells([str(columns[j]) for j in places], sample_records(len(places)))
 
     yield from find_lost(counts.columns, names, "record", first_cells)
     yield from find_constants(counts.columns, names, "record")

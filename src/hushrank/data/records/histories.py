@@ -153,7 +153,7 @@ def _read_csv(origin: CsvOrigin) -> MemoryOrigin:
     """The records of a CSV file, of which none may be lost; empty lines are passed over."""
     roles = origin.roles
     names = [str(name) for name in (*roles.features, roles.y, roles.users) if name is not None]
-    texts = origin.text.read(names)
+    texts = origin.texts.read(names)
     X = np.column_stack([to_numbers(texts[str(name)]) for name in roles.features])
     ids = None if roles.users is None else texts[roles.users].view(pa.large_string())
     return MemoryOrigin(Features(X), to_numbers(texts[str(roles.y)]), ids)

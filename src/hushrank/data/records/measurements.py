@@ -7,6 +7,7 @@ contribution.
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hushrank.data.frames import is_table
+from hushrank.data.pieces import pieces_on
 from hushrank.data.records.blocks import RecordBlock
 from hushrank.data.records.columns import ONE_A_PERSON
 from hushrank.data.records.forms import PART_AXES, check_design, check_shape, record_shape, settle_shape
@@ -24,7 +26,7 @@ from hushrank.data.records.origins import Origin
 from hushrank.data.records.pairs import read_pair
 from hushrank.data.records.record_files import read_record_file
 from hushrank.data.records.spooling import SpooledOrigin
-from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.data.streams import is_stream
 from hushrank.data.vectors import to_dtype, to_float64
 from hushrank.exceptions import InvalidParameter
@@ -74,6 +76,10 @@ class Measurements(Source):
     def empty_block(self) -> RecordBlock:
         """A block without records."""
         return RecordBlock(np.empty((0, *self._form), self._dtype), np.empty(0))
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Measurements of the pieces of the origin."""
+        return pieces_on(self._origin.pieces(enough), partial(Measurements, design=self.design, shape=self._shape))
 
 
 def read_measurements(

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import parquet_files, refuse_damaged, say_path
+from hushrank.data.files import parquet_files, say_path
 from hushrank.data.frames import is_table
+from hushrank.data.parquet_parts import read_footer
 from hushrank.data.records.blocks import FloatArray
 from hushrank.data.records.columns import ONE_A_PERSON, assign_roles
 from hushrank.data.records.features import Features, PairFeatures, read_features
@@ -130,9 +130,7 @@ def _read_csv(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Fea
 
 def _read_parquet(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
     paths = parquet_files(path, owner) if path.is_dir() else [path]
-    with refuse_damaged(paths[0], "Parquet", owner):
-        schema = pq.read_schema(paths[0])
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    roles = assign_roles(schema.names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, index=index, parameter="columns")
+    names, index = (footer := read_footer(paths[0], owner)).schema.names, footer.index
+    roles = assign_roles(names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, index=index, parameter="columns")
     rows = ParquetRows(paths, owner, roles.features)
     return Features(np.concatenate([np.empty((0, rows.n_features)), *rows.blocks()]))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushrank.data.source import MAX_BLOCK_BYTES
+from hushrank.data.source import MAX_BLOCK_BYTES, PIECE_ROWS, Piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +87,10 @@ class Origin(ABC):
     @abstractmethod
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         """All records, at most `max_rows` at a time, with X as float64 or as `self.dtype`."""
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Parts of the records, origins as well, that others can read for themselves; None if only this process can."""
+        return None
 
 
 def batch_rows(max_rows: int, width: int) -> int:

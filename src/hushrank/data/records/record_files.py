@@ -4,27 +4,25 @@ Columns and types are checked when an origin is made, for all files before a val
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from copy import copy
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from hushrank.data.delimited import DelimitedText, Fields
-from hushrank.data.files import (
-    PARQUET_BUFFER_BYTES,
-    PARQUET_SUFFIXES,
-    guess_file,
-    parquet_files,
-    refuse_damaged,
-    say_path,
-)
+from hushrank.data.delimited import Fields
+from hushrank.data.delimited_texts import DelimitedTexts, open_texts
+from hushrank.data.files import PARQUET_SUFFIXES, check_same, guess_file, parquet_files, say_path
 from hushrank.data.frames import choose_fields, exact_dtype, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
+from hushrank.data.parquet_parts import ParquetPart, cut_parts, read_footer
+from hushrank.data.pieces import hold
 from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.data.records.origins import Batch, Origin, batch_rows
+from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.exceptions import InvalidParameter
 
@@ -35,60 +33,71 @@ class ParquetOrigin(Origin):
     """Records of one Parquet file or of several; columns and types come from the footers of all of them."""
 
     def __init__(self, paths: Sequence[Path], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
-        self._paths, self._owner = tuple(paths), owner
-        all_roles, types, kinds, n_records = [], [], set(), 0
-        for path in paths:
-            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
-                schema, n_rows = file.schema_arrow, file.metadata.num_rows
-            index = (schema.pandas_metadata or {}).get("index_columns", [])
+        footers, all_roles, types, kinds = [read_footer(path, owner) for path in paths], [], [], set()
+        for footer in footers:
+            schema, index = footer.schema, footer.index
             roles = assign_roles(schema.names, y, users, features, owner, index=index, parameter=parameter)
             names = choose_fields(schema, owner, roles.features)
             kinds.add(_check_types(schema, roles, owner))
             types += [schema.field(name).type for name in names]
-            all_roles.append((path, roles))
-            n_records += n_rows
-        self._roles = _check_same(all_roles, owner)
+            all_roles.append(roles)
+        self._roles, self._owner = _check_same(paths, all_roles, "Parquet", owner), owner
         if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
             requirement = "ids of one type in all Parquet files"
             raise InvalidParameter(owner, "users", requirement, " and ".join(sorted(kinds)))
+        self._parts = tuple(footer.part for footer in footers)
         columns, has_users = self._roles.features, self._roles.users is not None
+        n_records = sum(part.n_rows for part in self._parts)
         super().__init__((len(columns),), exact_dtype(types), has_users, n_records, columns)
 
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         """Rows of one file after the other."""
-        roles, rows = self._roles, batch_rows(max_rows, len(self._roles.features))
-        names = [name for name in (*roles.features, roles.y, roles.users) if name is not None]
-        for path in self._paths:
-            with (
-                refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
-            ):
-                for batch in file.iter_batches(rows, columns=names):
-                    # By name: the order of columns may differ between files.
-                    X = to_block([batch.column(name) for name in roles.features], len(batch), dtype)
-                    y = to_block([batch.column(roles.y)], len(batch))[:, 0]
-                    yield Batch(X, y, None if roles.users is None else to_ids(batch.column(roles.users)))
+        names, rows = _named(self._roles), batch_rows(max_rows, len(self._roles.features))
+        for part in self._parts:
+            yield from part.batches(names, rows, partial(self._to_batch, dtype), self._owner)
+
+    def _to_batch(self, dtype: np.dtype[Any], batch: pa.RecordBatch) -> Batch:
+        y, *columns = batch.columns
+        ids = to_ids(columns.pop()) if self.has_users else None
+        return Batch(to_block(columns, len(batch), dtype), to_block([y], len(batch))[:, 0], ids)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Row groups of one file; numbers are kept as those of all files."""
+        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+
+    def _narrowed(self, part: ParquetPart) -> "ParquetOrigin":
+        piece = copy(self)
+        piece._parts, piece.n_records = (part,), part.n_rows
+        return piece
 
 
 class CsvOrigin(Origin):
-    """Records of a CSV file; one that cannot be read is a record without a user, or of numbers that are NaN."""
+    """Records of CSV files; one that cannot be read is a record without a user, or of numbers that are NaN."""
 
     fields_stand_alone = False
 
-    def __init__(self, path: Path, y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
-        self.text = DelimitedText(path, owner)
-        names = self.text.names
-        self.roles = assign_roles(names, y, users, features, owner, parameter=parameter)
+    def __init__(self, paths: Sequence[Path], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
+        self.texts = open_texts(paths, owner)
+        roles = [assign_roles(text.names, y, users, features, owner, parameter=parameter) for text in self.texts.texts]
+        self.roles = _check_same(paths, roles, "CSV", owner)
         check_named(self.roles.features, owner)
         columns, has_users = self.roles.features, self.roles.users is not None
-        n_records = None if self.text.has_records else 0
+        n_records = None if self.texts.has_records else 0
         super().__init__((len(columns),), np.dtype(np.float64), has_users, n_records, columns)
 
     def batches(self, max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         """Consecutive records."""
-        names = [name for name in (self.roles.y, *self.roles.features, self.roles.users) if name is not None]
-        for fields in self.text.fields([self.text.names.index(str(name)) for name in names]):
-            yield from self._to_batch(fields).split(batch_rows(max_rows, len(self.columns or ())))
+        for fields in self.texts.fields(_named(self.roles)):
+            yield from self._to_batch(fields).split(batch_rows(max_rows, len(self.roles.features)))
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Whole files."""
+        return [hold(self._narrowed(texts)) for texts in self.texts.apart()]
+
+    def _narrowed(self, texts: DelimitedTexts) -> "CsvOrigin":
+        piece = copy(self)
+        piece.texts = texts
+        return piece
 
     def _to_batch(self, fields: Fields) -> Batch:
         width = len(self.roles.features)
@@ -121,7 +130,7 @@ def read_record_file(
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", say_path(path))
     if is_text:
-        return CsvOrigin(path, y, users, features, owner, parameter)
+        return CsvOrigin([path], y, users, features, owner, parameter)
     return ParquetOrigin([path], y, users, features, owner, parameter)
 
 
@@ -145,13 +154,12 @@ def _check_types(schema: pa.Schema, roles: Roles, owner: str) -> str:
     return kind
 
 
-def _check_same(all_roles: Sequence[tuple[Path, Roles]], owner: str) -> Roles:
+def _check_same(paths: Sequence[Path], all_roles: Sequence[Roles], kind: str, owner: str) -> Roles:
     """The roles of the columns of all files; refuses files whose columns differ."""
-    (_, first), *others = all_roles
-    expected = {*first.features, first.y, first.users}
-    for path, roles in others:
-        odd = sorted(str(name) for name in {*roles.features, roles.y, roles.users} ^ expected if name is not None)
-        if odd:
-            requirement = "a folder of Parquet files with the same columns"
-            raise InvalidParameter(owner, "X", requirement, f"column {odd[0]!r} not in all, see {path.name}")
-    return first
+    check_same([(path, set(_named(roles))) for path, roles in zip(paths, all_roles, strict=True)], kind, owner)
+    return all_roles[0]
+
+
+def _named(roles: Roles) -> list[str]:
+    """The columns that are read: the answer, the features and, where there are any, the users."""
+    return [str(name) for name in (roles.y, *roles.features, roles.users) if name is not None]

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from hushrank.data.identifiers import IdTable
+from hushrank.data.pieces import pieces_on
 from hushrank.data.records import out_of_core
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
 from hushrank.data.records.grouping import code_users, group_records, user_spans
 from hushrank.data.records.in_memory import MemoryOrigin
 from hushrank.data.records.origins import Origin
 from hushrank.data.records.stores import GroupedRecords, MemoryStore
-from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.data.vectors import to_float64
 
 BATCH_RECORDS = 2**16  # that are read at a time before they are grouped
@@ -46,6 +47,10 @@ class Records(Source):
     def empty_block(self) -> RecordBlock:
         """A block without records."""
         return RecordBlock(np.empty((0, *self._origin.shape)), np.empty(0))
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Records of the pieces of the origin."""
+        return pieces_on(self._origin.pieces(enough), Records)
 
 
 class UserRecords(Source):

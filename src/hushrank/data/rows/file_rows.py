@@ -35,6 +35,10 @@ def _read_parquet(path: Path, owner: str, columns: Columns) -> Rows:
     return ParquetRows([path], owner, columns)
 
 
+def _read_csv(path: Path, owner: str, columns: Columns) -> Rows:
+    return CsvRows([path], owner, columns)
+
+
 def _read_npy(path: Path, owner: str, columns: Columns) -> Rows:
     """Rows of one stored array, mapped into memory."""
     with refuse_damaged(path, "npy", owner):
@@ -59,8 +63,8 @@ def _read_npz(path: Path, owner: str, columns: Columns) -> Rows:
 
 _READERS: dict[str, Callable[[Path, str, Columns], Rows]] = {
     **dict.fromkeys(PARQUET_SUFFIXES, _read_parquet),
-    ".csv": CsvRows,
+    ".csv": _read_csv,
     ".npy": _read_npy,
     ".npz": _read_npz,
-    **dict.fromkeys(TEXT_SUFFIXES[1:], CsvRows),
+    **dict.fromkeys(TEXT_SUFFIXES[1:], _read_csv),
 }

@@ -4,50 +4,45 @@ Columns, types and numbers of rows come from the footers, for all files before a
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hushrank.data.cell_forms import typed_column
-from hushrank.data.files import PARQUET_BUFFER_BYTES, refuse_damaged
+from hushrank.data.files import check_same
 from hushrank.data.frames import choose_fields, to_block
+from hushrank.data.parquet_parts import ParquetPart, cut_parts, open_parquet, read_footer
+from hushrank.data.pieces import hold
 from hushrank.data.rows.arrays import Rows
-from hushrank.data.source import MAX_BLOCK_ROWS, Block
-from hushrank.exceptions import InvalidParameter
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Block, Piece
 
 
 class ParquetRows(Rows):
     """Rows of one Parquet file or of several with the same columns."""
 
     def __init__(self, paths: Sequence[Path], owner: str, columns: Sequence[Hashable] | None) -> None:
-        chosen: list[str] = []
-        self._header: tuple[str, ...] = ()
-        n_samples = 0
-        for path in paths:
-            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
-                names = choose_fields(file.schema_arrow, owner, columns)
-                n_samples += file.metadata.num_rows
-                self._header = self._header or tuple(file.schema_arrow.names)
-            chosen = chosen or names
-            if set(names) != set(chosen):
-                odd = sorted(set(names) ^ set(chosen))[0]
-                requirement = "a folder of Parquet files with the same columns"
-                raise InvalidParameter(owner, "X", requirement, f"column {odd!r} not in all, see {path.name}")
-        super().__init__(len(chosen), n_samples, chosen)
-        self._paths, self._names, self._owner = tuple(paths), chosen, owner
+        footers = [read_footer(path, owner) for path in paths]
+        chosen = [choose_fields(footer.schema, owner, columns) for footer in footers]
+        check_same([(path, set(names)) for path, names in zip(paths, chosen, strict=True)], "Parquet", owner)
+        self._parts = tuple(footer.part for footer in footers)
+        super().__init__(len(chosen[0]), sum(part.n_rows for part in self._parts), chosen[0])
+        self._names, self._owner, self._header = chosen[0], owner, tuple(footers[0].schema.names)
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """Float64 blocks, file after file."""
         rows = self._block_rows(max_rows)
-        for path in self._paths:
-            with (
-                refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
-            ):
-                for batch in file.iter_batches(rows, columns=self._names):
-                    # Batches keep the order of the file, which may differ between files.
-                    yield to_block([batch.column(name) for name in self._names], batch.num_rows)
+        for part in self._parts:
+            yield from part.batches(self._names, rows, _to_rows, self._owner)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Row groups of one file, with the columns that were chosen for all of them."""
+        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+
+    def _narrowed(self, part: ParquetPart) -> "ParquetRows":
+        piece = copy(self)
+        piece._parts, piece.n_samples = (part,), part.n_rows
+        return piece
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -56,16 +51,17 @@ class ParquetRows(Rows):
 
     def first_cells(self, names: Sequence[str], most: int) -> dict[str, pa.Array]:
         """Cells of the first rows of the first file that has any."""
-        return first_cells(first_with_rows(self._paths, self._owner), names, most, self._owner)
+        first = next((part for part in self._parts if part.n_rows), self._parts[0])
+        return first_cells(first.path, names, most, self._owner)
+
+
+def _to_rows(batch: pa.RecordBatch) -> Block:
+    return to_block(batch.columns, batch.num_rows)
 
 
 def first_with_rows(paths: Sequence[Path], owner: str) -> Path:
     """The first of some files that has rows, or else the first: what writes in parts may write empty ones."""
-    for path in paths:
-        with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
-            if file.metadata.num_rows:
-                return path
-    return paths[0]
+    return next((path for path in paths if read_footer(path, owner).part.n_rows), paths[0])
 
 
 def first_cells(path: Path, names: Sequence[str], most: int, owner: str) -> dict[str, pa.Array]:
@@ -73,7 +69,7 @@ def first_cells(path: Path, names: Sequence[str], most: int, owner: str) -> dict
 
     Files of a folder share the columns that a fit uses. Others, which only a check asks for, may be missing in one.
     """
-    with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path, pre_buffer=False) as file:
+    with open_parquet(path, owner, pre_buffer=False) as file:
         known = [name for name in names if name in file.schema_arrow.names]
         for batch in file.iter_batches(most, columns=known) if known else ():
             return {name: typed_column(batch.column(name)) for name in known}

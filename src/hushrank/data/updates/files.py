@@ -5,23 +5,20 @@ Columns and types are checked when an origin is made, for all files before a val
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from os import PathLike, fspath
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hushrank.data.delimited import DelimitedText, Fields
-from hushrank.data.files import (
-    PARQUET_BUFFER_BYTES,
-    PARQUET_SUFFIXES,
-    guess_file,
-    parquet_files,
-    refuse_damaged,
-    say_path,
-)
+from hushrank.data.delimited_texts import fields_of
+from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, say_path
 from hushrank.data.id_arrays import id_kind, to_ids
+from hushrank.data.parquet_parts import ParquetPart, read_footer
+from hushrank.data.pieces import hold
+from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.updates.entries import (
     check_delta_type,
@@ -50,51 +47,74 @@ class FileOrigin(ABC):
     def chunks(self, most: int) -> Iterator[UpdateChunk]:
         """All updates in their order, at most so many at a time."""
 
+    @abstractmethod
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Parts of the updates, origins as well, that others can read for themselves, in their order."""
+
 
 class ParquetUpdates(FileOrigin):
     """Updates of one Parquet file or of several; columns and types come from the footers of all of them."""
 
     def __init__(self, paths: Sequence[Path], needs_users: bool, owner: str) -> None:
-        self._files: list[tuple[Path, list[str]]] = []
-        kinds, n_updates = set(), 0
+        self._files: list[tuple[ParquetPart, list[str]]] = []
+        kinds = set()
         for path in paths:
-            with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path) as file:
-                schema, n_rows = file.schema_arrow, file.metadata.num_rows
-            names = name_columns(schema.names, needs_users, owner)
-            kinds.add(_check_types(schema, names, owner))
-            self._files.append((path, names))
-            n_updates += n_rows
+            footer = read_footer(path, owner)
+            names = name_columns(footer.schema.names, needs_users, owner)
+            kinds.add(_check_types(footer.schema, names, owner))
+            self._files.append((footer.part, names))
         if len(kinds - {"null"}) > 1:  # the id 1 of one file and the id "1" of another may be one user
             requirement = "ids of one type in all Parquet files"
             raise InvalidParameter(owner, "users", requirement, " and ".join(sorted(kinds)))
-        super().__init__(n_updates, needs_users, owner)
+        super().__init__(sum(part.n_rows for part, _ in self._files), needs_users, owner)
 
     def chunks(self, most: int) -> Iterator[UpdateChunk]:
         """Rows of one file after the other."""
-        for path, names in self._files:
-            with (
-                refuse_damaged(path, "Parquet", self._owner),
-                pq.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER_BYTES) as file,
-            ):
-                for batch in file.iter_batches(min(most, _BATCH_ROWS), columns=names):
-                    rows, columns, deltas, *users = (batch.column(name) for name in names)
-                    ids = to_ids(users[0]) if users else None
-                    yield from UpdateChunk(to_indices(rows), to_indices(columns), to_deltas(deltas), ids).split(most)
+        for part, names in self._files:
+            yield from part.batches(names, min(most, _BATCH_ROWS), _to_chunk, self._owner)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Row groups of one file."""
+        cut = [(part, names) for whole, names in self._files for part in whole.cut(enough)]
+        return [hold(self._narrowed(part, names), part.n_rows) for part, names in cut]
+
+    def _narrowed(self, part: ParquetPart, names: list[str]) -> "ParquetUpdates":
+        piece = copy(self)
+        piece._files, piece.n_updates = [(part, names)], part.n_rows
+        return piece
+
+
+def _to_chunk(batch: pa.RecordBatch) -> UpdateChunk:
+    rows, columns, deltas, *users = batch.columns
+    ids = to_ids(users[0]) if users else None
+    return UpdateChunk(to_indices(rows), to_indices(columns), to_deltas(deltas), ids)
 
 
 class CsvUpdates(FileOrigin):
-    """Updates of a CSV file; a record that cannot be read is an update outside the matrix, of NaN and by nobody."""
+    """Updates of CSV files; a record that cannot be read is an update outside the matrix, of NaN and by nobody."""
 
-    def __init__(self, path: Path, needs_users: bool, owner: str) -> None:
-        super().__init__(None, needs_users, owner)
-        self._text = DelimitedText(path, owner)
-        names = name_columns(self._text.names, needs_users, owner)
-        self._positions = [self._text.names.index(name) for name in names]
+    def __init__(self, paths: Sequence[Path], needs_users: bool, owner: str) -> None:
+        self._files: list[tuple[DelimitedText, list[str]]] = []
+        for path in paths:
+            text = DelimitedText(path, owner)
+            self._files.append((text, name_columns(text.names, needs_users, owner)))
+        has_records = any(text.has_records for text, _ in self._files)
+        super().__init__(None if has_records else 0, needs_users, owner)
 
     def chunks(self, most: int) -> Iterator[UpdateChunk]:
         """Consecutive records."""
-        for fields in self._text.fields(self._positions):
-            yield from chunk_of_fields(fields).split(most)
+        for text, names in self._files:
+            for fields in fields_of(text, names):
+                yield from chunk_of_fields(fields).split(most)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """Whole files."""
+        return [hold(self._narrowed(text, names)) for text, names in self._files if text.has_records]
+
+    def _narrowed(self, text: DelimitedText, names: list[str]) -> "CsvUpdates":
+        piece = copy(self)
+        piece._files = [(text, names)]
+        return piece
 
 
 def chunk_of_fields(fields: Fields) -> UpdateChunk:
@@ -118,11 +138,7 @@ def read_update_file(path: str | PathLike[str], needs_users: bool, owner: str) -
         raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
     if not path.is_file():
         raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    return (CsvUpdates if is_text else _one_parquet)(path, needs_users, owner)
-
-
-def _one_parquet(path: Path, needs_users: bool, owner: str) -> ParquetUpdates:
-    return ParquetUpdates([path], needs_users, owner)
+    return (CsvUpdates if is_text else ParquetUpdates)([path], needs_users, owner)
 
 
 def _check_types(schema: pa.Schema, names: Sequence[str], owner: str) -> str:

@@ -9,13 +9,15 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.pieces import pieces_on
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.data.text_values import canonical_texts
 from hushrank.exceptions import InvalidParameter
 
@@ -151,6 +153,11 @@ class Updates(Source):
     def empty_block(self) -> UpdateBlock:
         """A block without updates."""
         return UpdateBlock(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Updates of the pieces of the origin, where that has any."""
+        cut = getattr(self._origin, "pieces", None)
+        return None if cut is None else pieces_on(cut(enough), partial(Updates, shape=self.shape))
 
     def _valid(self, chunks: Iterator[UpdateChunk]) -> Iterator[UpdateBlock]:
         counts: Counter[str] = Counter()
