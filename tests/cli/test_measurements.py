@@ -97,12 +97,16 @@ def test_entries_have_names_by_default(folder, form):
 
 
 def test_a_folder_is_read_by_names_in_every_file(folder, form):
+    def write(table, name):
+        path = folder / "parts" / f"{name}.{form}"
+        table.to_csv(path, index=False) if form == "csv" else table.to_parquet(path)
+
     (folder / "parts").mkdir()
     cells = pd.DataFrame(CELLS, columns=["row", "column"]).assign(target=Y)
-    cells[:7].to_parquet("parts/1.parquet")
-    cells[7:][["target", "column", "row"]].to_parquet("parts/2.parquet")
+    write(cells[:7], "1")
+    write(cells[7:][["target", "column", "row"]], "2")
     assert np.array_equal(content(read(make("entry", (3, 3)), "parts"))[0], CELLS)
-    cells[7:].assign(users=1).to_parquet("parts/2.parquet")
+    write(cells[7:].assign(users=1), "2")
     with pytest.raises(click.UsageError, match="parts has a column 'users'"):
         read(make("entry", (3, 3)), "parts")
 
@@ -166,7 +170,7 @@ def test_options_that_do_not_fit_each_other(folder, form, design, shape, source,
     [
         ("dense", (2, 3), "none.csv", {}, "X of PrivateTraceRegression must be an existing file"),
         ("dense", (2, 3), "none.parquet", {}, "X of PrivateTraceRegression must be an existing file"),
-        ("dense", (2, 3), "rows.txt", {}, "a folder of Parquet files or a file ending in"),
+        ("dense", (2, 3), "rows.txt", {}, "a folder of Parquet or CSV files or a file ending in"),
         ("dense", (2, 3), "rows.csv", {"target": "y"}, "no column 'y'"),
         ("dense", (2, 3), "rows.csv", {}, "6 numbers, for each record and the shape (2, 3); got '7 numbers'"),
         ("dense", None, "rows.csv", {}, "shape of PrivateTraceRegression must be (n_rows, n_columns)"),

@@ -153,7 +153,10 @@ def test_the_ledger_is_charged_and_refuses(folder):
     ("line", "message"),
     [
         (f"none.csv {FEW} {{}}", "X of PrivateRepresentation must be an existing file"),
-        (f"records.npy {FEW} {{}}", "X of PrivateRepresentation must be a folder of Parquet files or a file ending in"),
+        (
+            f"records.npy {FEW} {{}}",
+            "X of PrivateRepresentation must be a folder of Parquet or CSV files or a file ending in",
+        ),
         (f"records.csv --user patient {FEW} {{}}", "no column 'patient'"),
         (f"named.parquet {FEW} {{}}", "no column 'target'"),
         (f"named.parquet --target days {FEW} {{}}", "no column 'user'"),

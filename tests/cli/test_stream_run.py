@@ -378,6 +378,16 @@ def test_tables_are_added_with_one_checkpoint_at_the_end(checkpoint, table, monk
     assert load(checkpoint)[1] == Position(2 * N, None)
 
 
+def test_a_folder_of_csv_files_is_a_table(checkpoint, tmp_path):
+    (tmp_path / "parts").mkdir()
+    for k, part in enumerate((slice(0, 7), slice(7, None))):
+        lines = [f"{r},{c},{d!r}" for r, c, d in zip(ROWS[part], COLUMNS[part], DELTAS[part].tolist(), strict=True)]
+        (tmp_path / "parts" / f"{k}.csv").write_text("\n".join(["row,column,delta", *lines]))
+    keeper = Keeper(new_sketch(), Position(0, None), checkpoint)
+    add_tables(read_tables(tmp_path / "parts", keeper), keeper, StopSignals(), lambda _: None)
+    assert same(load(checkpoint)[0], after(N)) and load(checkpoint)[1] == Position(N, None)
+
+
 def test_of_tables_that_end_before_nothing_is_kept(checkpoint, table):
     keeper = Keeper(new_sketch(), Position(0, None), checkpoint)
     with StopSignals() as stop, pytest.raises(Stopped):

@@ -73,7 +73,7 @@ def test_what_goes_together_is_accepted(folder, changes):
         ({"checkpoint": Path("old.state")}, "old.state would be overwritten: --resume goes on with it"),
         ({"source": "updates.npz"}, "INPUT updates.npz must be a file ending in .csv, .parquet, .pq"),
         ({"source": "parts.txt"}, "INPUT parts.txt must be a file ending in"),
-        ({"source": "u.csv.gz"}, "a folder of Parquet files, or - (zcat u.csv.gz | hushrank stream -)."),
+        ({"source": "u.csv.gz"}, "a folder of Parquet or CSV files, or - (zcat u.csv.gz | hushrank stream -)."),
         ({"source": "none.csv"}, "INPUT none.csv does not exist"),
         ({"source": "none.parquet"}, "INPUT none.parquet does not exist"),
         ({"out": Path("updates.csv")}, "--out updates.csv would overwrite the data, the ledger or the key"),

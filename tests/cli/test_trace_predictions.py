@@ -160,7 +160,7 @@ def test_nothing_is_learned_and_the_inputs_stay_as_they_are(folder):
     [
         ("dense.hush --new none.csv", "X of PrivateTraceRegression must be an existing file"),
         ("dense.hush --new none.npy", "X of PrivateTraceRegression must be an existing npy file"),
-        ("dense.hush --new new.txt", "a folder of Parquet files or a file ending in"),
+        ("dense.hush --new new.txt", "a folder of Parquet or CSV files or a file ending in"),
         ("dense.hush --new new.csv", "a table with the column 'm00'"),
         ("dense.hush --new flat.npy", "the n_rows * n_columns entries of a matrix, 12 numbers"),
         ("dense.hush --new turned.npy", "measurements of the shape (4, 3)"),

@@ -1,13 +1,10 @@
-"""What is said of a file that cannot be read, and which files of a folder are read."""
+"""What is said of a file that cannot be read, and of files that do not belong together."""
 
 import struct
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from hushrank.data.files import guess_file, parquet_files, refuse_damaged, say_path
-from hushrank.data.rows.parquet_rows import ParquetRows
+from hushrank.data.files import check_same, guess_file, refuse_damaged, say_path
 from hushrank.exceptions import InvalidParameter
 
 
@@ -51,28 +48,10 @@ def test_a_file_of_a_similar_name_is_guessed(tmp_path):
     assert say_path(tmp_path / f"{'x' * 140}.csv").endswith("x.csv")
 
 
-def write(path, **options):
-    columns = options.pop("columns", {"a": [1, 2, None], "b": [0.5, 1.5, 2.5]})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), path, **options)
-    return path
-
-
-def test_folders_are_searched_below_hidden_names_aside(tmp_path):
-    for name in ("b.parquet", "a.pq", "deep/er/c.PARQUET", ".hidden.parquet", "_x.parquet", "_tmp/y.parquet"):
-        write(tmp_path / name)
-    (tmp_path / "notes.txt").write_text("no rows")
-    (tmp_path / "folder.parquet").mkdir()
-    found = [path.relative_to(tmp_path).as_posix() for path in parquet_files(tmp_path, "PCA")]
-    assert found == ["a.pq", "b.parquet", "deep/er/c.PARQUET"]
-    assert ParquetRows(parquet_files(tmp_path, "PCA"), "PCA", None).n_samples == 9
-
-
-def test_a_folder_whose_own_name_is_hidden_is_read(tmp_path):
-    write(tmp_path / ".cache" / "a.parquet")
-    assert len(parquet_files(tmp_path / ".cache", "PCA")) == 1
-
-
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"X of PCA must be a folder with Parquet files; got '.*none found'"):
-        parquet_files(tmp_path, "PCA")
+def test_files_of_other_columns_are_refused_by_name(tmp_path):
+    columns = [(tmp_path / "1.csv", {"a", "b"}), (tmp_path / "2.csv", {"b", "a"})]
+    check_same(columns, "CSV", "PCA")
+    with pytest.raises(InvalidParameter) as refusal:
+        check_same([*columns, (tmp_path / "3.csv", {"a", "c"})], "CSV", "PCA")
+    got = "\"column 'b' not in all, see 3.csv\""
+    assert str(refusal.value) == f"X of PCA must be a folder of CSV files with the same columns; got {got}."

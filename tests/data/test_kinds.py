@@ -298,3 +298,16 @@ def test_files_of_other_kinds_are_refused(tmp_path):
             tell_kind(tmp_path / name)
     with pytest.raises(InvalidParameter, match="an existing file; got 'an empty name'"):
         tell_kind("")
+
+
+def test_folders_of_csv_files_are_told_by_the_first_with_records(tmp_path):
+    folder = tmp_path / "my table"
+    folder.mkdir()
+    (folder / "0.csv").write_text("movieId,userId\n")
+    RATED.to_csv(folder / "1.csv", index=False)
+    found = tell_kind(folder)
+    assert found.kind == "ratings" and found.names == list(RATED.columns)
+    assert "hushrank check complete" in found.command and "my table'" in found.command
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InvalidParameter, match=r"a folder with Parquet or CSV files; got 'none: none found'"):
+        tell_kind(tmp_path / "none")

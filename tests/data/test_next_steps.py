@@ -105,3 +105,14 @@ def test_updates_are_renamed_where_a_stream_would_not_know_them(tmp_path, monkey
 def test_complex_rows_have_no_limits_of_columns():
     told = pca_steps(Path("x.npy"), (), 3, has_scales=True, is_complex=True)
     assert told.startswith("hushrank check pca x.npy --field complex --components 2 --row-norm BOUND ")
+
+
+def test_files_of_a_folder_are_brought_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits").mkdir()
+    (tmp_path / "visits" / "1.tsv").write_text("user\tage\nann\t1\nbob\t5\n")
+    (tmp_path / "visits" / "2.tsv").write_text("age\tuser\n3\tann\n")
+    _, line, check = group_steps(Path("visits"), "user").splitlines()
+    exec(shlex.split(line)[2], {})
+    assert pd.read_csv("visits_by_person.csv").to_dict("list") == {"user": ["ann", "bob"], "age": [2.0, 5.0]}
+    assert check == "hushrank check visits_by_person.csv"

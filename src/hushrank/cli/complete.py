@@ -18,7 +18,7 @@ SHOWN = 5
 def command(model: Any) -> Iterator[Any]:
     """Private recommender from a table of ratings.
 
-    RATINGS is a Parquet file, a folder of Parquet files or a CSV or TSV file, also compressed (.gz, .zst), with the
+    RATINGS is a Parquet file, a CSV or TSV file, also compressed (.gz, .zst), or a folder of them, with the
     columns user, item and rating, in any order; where they have other names, --user-col, --item-col and
     --rating-col say which, and further columns are ignored. What is published, item means and item factors, hardly
     changes if all ratings of one user are replaced. Factors of users are not part of it: each is computed from the

@@ -19,7 +19,7 @@ from hushrank.registry import find
 def command(source: str, row_norm: float | None, center: Any, columns: list[str] | None, as_json: bool) -> None:
     """Look at a table before a fit. The numbers are not private.
 
-    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array,
+    INPUT is a Parquet file, a CSV file with a header, a folder of them, or an .npy or .npz array,
     which may be complex. Printed are the numbers of rows that would count as zero and the lengths of rows.
 
     \b

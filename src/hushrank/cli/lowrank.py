@@ -12,8 +12,8 @@ from hushrank.cli.fit import ROWS, fit_command
 def command(model: Any) -> Iterator[Any]:
     """Private low-rank approximation of a table of rows.
 
-    What is approximated is the sum of x x^T over the rows x. INPUT is a Parquet file, a folder of Parquet files, a CSV
-    file with a header, or an .npy or .npz array (complex with --field complex). You say how long a row can be at most,
+    What is approximated is the sum of x x^T over the rows x. INPUT is a Parquet file, a CSV file with a header, a
+    folder of them, or an .npy or .npz array (complex with --field complex). You say how long a row can be at most,
     --row-norm, without looking at the data. A loose bound will do: where long rows are shortened is found privately.
     Eigenvalues are part of the release, unless you give public ones. The table marks components that are noise, or
     weak.

@@ -122,16 +122,11 @@ def _check_nobody_is_named(path: Path, target: str | None, choosing: Sequence[st
 
 def _column_names(path: Path, owner: str) -> Iterator[Sequence[str]]:
     """Names of all columns, file by file; of no file that does not exist."""
-    import pyarrow.parquet as pq
-
     from hushrank.data.delimited import DelimitedText
-    from hushrank.data.files import parquet_files, refuse_damaged
-    from hushrank.data.text_files import text_suffix
+    from hushrank.data.found_files import are_texts, find_files
+    from hushrank.data.parquet_parts import read_footer
 
-    if path.is_file() and text_suffix(path) is not None:
-        yield DelimitedText(path, owner).names
-    elif path.exists():
-        for file in parquet_files(path, owner) if path.is_dir() else [path]:
-            with refuse_damaged(file, "Parquet", owner):
-                names = pq.read_schema(file).names
-            yield names
+    if path.exists():
+        paths = find_files(path, owner)
+        for file in paths:
+            yield DelimitedText(file, owner).names if are_texts(paths) else read_footer(file, owner).schema.names

@@ -12,7 +12,7 @@ from hushrank.cli.fit import ROWS, fit_command
 def command(model: Any) -> Iterator[Any]:
     """Private principal components of a table of rows.
 
-    INPUT is a Parquet file, a folder of Parquet files, a CSV file with a header, or an .npy or .npz array. You say how
+    INPUT is a Parquet file, a CSV file with a header, a folder of them, or an .npy or .npz array. You say how
     long a row can be at most, --row-norm, or between which --column-bounds its entries are, without looking at the
     data. A loose bound will do: where long rows are shortened is found privately. A CSV file of bounds has a line of
     names, such as column,low,high, and a line for each column. Rows that are not finite, or have

@@ -15,7 +15,7 @@ from hushrank.cli.tables import make_table
 def command(model: Any) -> Iterator[Any]:
     """Private representation that users share, from their records.
 
-    RECORDS is a CSV file, a Parquet file or a folder of Parquet files with a user, a target and features in every
+    RECORDS is a CSV file, a Parquet file or a folder of them with a user, a target and features in every
     record, in any order. Targets are predicted from features, by a few directions that all users share and a head of
     each user's own. What is published, the directions and how heads are distributed, hardly changes if all records of
     one user are replaced. Heads are not part of it: each is computed from the user's own records, by the user, see

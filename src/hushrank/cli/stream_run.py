@@ -91,7 +91,7 @@ class Position:
     n_updates : int
         Read from all inputs so far, valid or not.
     offset : Offset or None
-        In the last input, if that was a stream of bytes; None behind whole Parquet files.
+        In the last input, if that was a stream of bytes; None behind Parquet files and folders, which are added whole.
     """
 
     n_updates: int
@@ -259,7 +259,7 @@ def read_stream(live: LiveUpdates, keeper: Keeper, stop: StopSignals, advance: A
 
 
 def add_tables(updates: Updates, keeper: Keeper, stop: StopSignals, advance: Advance) -> None:
-    """Add all updates of Parquet files and write the checkpoint then: all of them or none are in it.
+    """Add all updates of Parquet files or of a folder and write the checkpoint then: all of them or none are in it.
 
     `advance` is called with numbers of updates.
     """
@@ -272,5 +272,5 @@ def add_tables(updates: Updates, keeper: Keeper, stop: StopSignals, advance: Adv
 
 
 def read_tables(path: Path, keeper: Keeper) -> Updates:
-    """Updates of a Parquet file or folder; columns and types are checked, and values are not looked at."""
+    """Updates of a Parquet file or of a folder; columns and types are checked, and values are not looked at."""
     return read_updates(str(path), **keeper.terms)

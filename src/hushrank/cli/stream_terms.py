@@ -62,7 +62,7 @@ class Terms:
                 else ""
             )
             raise click.UsageError(
-                f"INPUT {path} must be a file ending in {suffixes}, a folder of Parquet files, or -{hint}."
+                f"INPUT {path} must be a file ending in {suffixes}, a folder of Parquet or CSV files, or -{hint}."
             )
         if path is not None and not path.exists():
             from hushrank.data.files import guess_file  # --help needs none of it
@@ -94,11 +94,11 @@ class Terms:
         yield self.no_factorize and not has_checkpoint, "--no-factorize needs --checkpoint FILE, or nothing is kept."
         yield (
             self.has_tables and self.checkpoint_every is not None,
-            "--checkpoint-every is not for Parquet files: they are added as a whole, with one checkpoint at the end.",
+            "--checkpoint-every is not for Parquet files and folders: they are added whole, with one checkpoint.",
         )
         yield (
             self.has_tables and self.resume and not self.continues,
-            "--resume cannot tell what of Parquet files is in the checkpoint. With --continues all of INPUT is added.",
+            "--resume cannot tell what of tables is in the checkpoint. With --continues all of INPUT is added.",
         )
         yield (
             self.source is None and sys.stdin is not None and sys.stdin.isatty(),

@@ -18,7 +18,7 @@ MOST_NOISE = 0.3  # of a gain, which is at most 1
 def command(model: Any) -> Iterator[Any]:
     """Private matrix of low rank from answers to measurements of it.
 
-    MEASUREMENTS is a CSV file, a Parquet file, a folder of Parquet files or an .npy file with a record of every person:
+    MEASUREMENTS is a CSV file, a Parquet file, a folder of them or an .npy file with a record of every person:
     a measurement and an answer. --design says what is measured: two lists of numbers x and z, whose answer is about
     x^T M z plus an intercept (rank_one); a row and a column, whose answer is about that entry (entry); or a matrix of
     numbers of the size of M (dense). What is published, M and the intercept, hardly changes if one record is replaced.

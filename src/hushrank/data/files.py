@@ -1,4 +1,4 @@
-"""Files on disk: which are Parquet files, and one line about a file that cannot be read."""
+"""What is said of files that cannot be read or that do not belong together, in one line."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,20 +56,6 @@ def refuse_damaged(path: Path, kind: str, owner: str, name: str = "X") -> Iterat
         reason = strerror(number) if isinstance(number, int) else "damaged, or of another kind"
         reason = "too large for the memory" if isinstance(error, MemoryError) else reason
         raise InvalidParameter(owner, name, f"a readable {kind} file", f"{path.name}: {reason}") from error
-
-
-def parquet_files(folder: Path, owner: str) -> list[Path]:
-    """Parquet files anywhere below a folder, sorted; names that start with a dot or an underscore are passed over."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in PARQUET_SUFFIXES
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
-    if not found:
-        raise InvalidParameter(owner, "X", "a folder with Parquet files", f"{folder.name}: none found")
-    return sorted(found)
 
 
 def check_same(columns: Sequence[tuple[Path, set[str]]], kind: str, owner: str) -> None:

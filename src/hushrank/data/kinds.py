@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from hushrank.data.cell_forms import MANY, count_forms, find_forms, is_text, numbers_of, sample_records
 from hushrank.data.column_counts import is_no_quantity
-from hushrank.data.delimited import LONGEST_RECORD, DelimitedText
-from hushrank.data.files import PARQUET_SUFFIXES, parquet_files, say_path
+from hushrank.data.delimited import LONGEST_RECORD
+from hushrank.data.delimited_texts import open_texts
+from hushrank.data.files import say_path
 from hushrank.data.findings import Finding, name_some, share
+from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.frames import choose_columns
 from hushrank.data.matrix_tables import Cells, find_edges, find_entry, is_numbered
 from hushrank.data.next_steps import (
@@ -40,11 +42,10 @@ from hushrank.data.person_columns import (
     is_user,
     may_be_person,
 )
-from hushrank.data.rows.file_rows import read_file
+from hushrank.data.rows.file_rows import SUFFIXES, read_file
 from hushrank.data.rows.parquet_rows import first_cells, first_with_rows
 from hushrank.data.rows.triplets import MOST_COLUMNS, are_counts, looks_like_triplets
 from hushrank.data.source import Block
-from hushrank.data.text_files import text_suffix
 from hushrank.exceptions import InvalidParameter
 
 _ITEM = re.compile(
@@ -80,13 +81,14 @@ class TableKind:
 
 
 def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
-    """Look at the header and the first values of a CSV, Parquet, npy or npz file, or of a folder of Parquet files."""
+    """Look at the header and the first values of a CSV, Parquet, npy or npz file, or of a folder of such tables."""
     name, path = fspath(path), Path(fspath(path))
     if not name or not path.exists():  # an empty name would be that of the current folder
         raise InvalidParameter(owner, "X", "an existing file", say_path(path) if name else "an empty name")
     if path.suffix.lower() in (".npy", ".npz"):
         return _array(path, owner)
-    cells = _read_csv(path, owner) if text_suffix(path) else _read_parquet(path, owner)
+    paths = find_files(path, owner, SUFFIXES)
+    cells = _read_csv(paths, owner) if are_texts(paths) else _read_parquet(paths, owner)
     found = _listed(path, cells) or _of_users(path, cells) or _entries(path, cells) or _rows(path, cells)
     unreadable = list(_find_unreadable(cells))
     found = replace(found, findings=[*found.findings[:1], *unreadable, *found.findings[1:]])
@@ -281,16 +283,14 @@ def _find_unreadable(cells: Cells) -> Iterator[Finding]:
     yield Finding(level, "unreadable_records", text, {"records": len(first), "unreadable": n_lost})
 
 
-def _read_csv(path: Path, owner: str) -> Cells:
-    text = DelimitedText(path, owner)
-    return text.first_cells(text.names, sample_records(len(text.names)))
+def _read_csv(paths: Sequence[Path], owner: str) -> Cells:
+    texts = open_texts(paths, owner)
+    return texts.first_cells(texts.names, sample_records(len(texts.names)))
 
 
-def _read_parquet(path: Path, owner: str) -> Cells:
-    """First cells of a file, or of one of a folder; a stored index of pandas tells whose a row is, or nothing."""
-    if not path.is_dir() and path.suffix.lower() not in PARQUET_SUFFIXES:
-        read_file(path, owner)  # refuses it
-    first = first_with_rows(parquet_files(path, owner), owner) if path.is_dir() else path
+def _read_parquet(paths: Sequence[Path], owner: str) -> Cells:
+    """First cells of the first file that has any; a stored index of pandas tells whose a row is, or nothing."""
+    first = first_with_rows(paths, owner)
     footer = read_footer(first, owner)
     names = [name for name in footer.schema.names if name not in footer.index or may_be_person(name)]
     choose_columns(names, None, owner)  # refuses a file without columns, or with two of one name

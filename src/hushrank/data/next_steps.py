@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
+from hushrank.data.found_files import folder_files
 from hushrank.data.text_files import text_suffix
 
 _BUDGET = "--epsilon 1 --delta 1e-6"
@@ -132,7 +133,8 @@ def update_steps(path: Path, names: Sequence[str], user: str = "", *, are_ids: b
     if own or not are_ids or {"column", "col"} <= set(names):
         pairs = ", ".join(f"{_text(name)}: {_text(role)}" for name, role in given.items())
         chosen = f"[[{', '.join(map(_text, given))}]].rename(columns={{{pairs}}})"
-        table = _read(path) + ("" if text_suffix(path) else ".reset_index()")  # a stored index may be the users
+        table = _read(path)
+        table += ".reset_index()" if "read_parquet" in table else ""  # a stored index may be the users
         code = _python(f"{table}{chosen}.to_csv({_text(str(out))}, index=False)")
         rename = join_steps(f"hushrank stream takes columns that are called {', '.join(given.values())}:", code)
         line = stream_steps(out, has_users=bool(user))
@@ -214,11 +216,15 @@ def _index(name: str, file: str) -> str:
 
 
 def _read(path: Path) -> str:
-    suffix = text_suffix(path)
+    files = folder_files(path, "check") if path.is_dir() else [path]
+    suffix = text_suffix(files[0])
     if suffix is None:
         return f"pandas.read_parquet({_text(str(path))})"
     separator = r', sep="\t"' if suffix.startswith(".tsv") else ""
-    return f"pandas.read_csv({_text(str(path))}{separator})"
+    if not path.is_dir():
+        return f"pandas.read_csv({_text(str(path))}{separator})"
+    found = f"sorted(pathlib.Path({_text(str(path))}).rglob({_text('*' + suffix)}))"
+    return f"pandas.concat(pandas.read_csv(file{separator}) for file in {found})"
 
 
 def _word(path: Path) -> str:
@@ -233,7 +239,8 @@ def _text(text: str) -> str:
 
 
 def _python(code: str) -> str:
-    return f"python -c {quote(f'import pandas; {code}')}"
+    modules = "pandas, pathlib" if "pathlib." in code else "pandas"
+    return f"python -c {quote(f'import {modules}; {code}')}"
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -255,15 +255,14 @@ def test_unknown_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(b"secret 7.25")
     (tmp_path / "x.csv").write_text("user,item\n1,2\n")
     (tmp_path / "folder").mkdir()
-    known = (
-        "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
-    )
+    listed = ".parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    known = f"a folder of Parquet or CSV files or a file ending in {listed}"
     expected = {
         "x.npz": f"{known}; got \"x.npz; did you mean 'x.parquet'?\"",
         "y.csv": "an existing file; got 'y.csv'",
         "x.csv": "a table with the columns user, item, rating; got no column 'rating'",
         "x.parquet": "a readable Parquet file; got 'x.parquet: damaged, or of another kind'",
-        "folder": "a folder with Parquet files; got 'folder: none found'",
+        "folder": "a folder with Parquet or CSV files; got 'folder: none found'",
     }
     for name, message in expected.items():
         assert refusal_of(read_rating_file, name, Catalogue(3), (1, 5), "A") == f"X of A must be {message}."
@@ -332,3 +331,14 @@ def test_files_without_rows_have_no_pieces_and_no_users(tmp_path):
     paths = sorted(write_folder(tmp_path / "x", pa.table(COLUMNS)[:0], "csv").iterdir())
     source = RatingCsv(paths, ITEMS, (1, 5), "A")
     assert source.n_users == 0 and source.pieces() == []
+
+
+def test_folders_of_csv_files(tmp_path):
+    folder = write_folder(tmp_path / "x", pa.table(COLUMNS), "csv")
+    assert read_file(folder) == (USERS, TALLY)
+    (folder / "4.tsv").write_text('rating\titem\tuser\n5\ttea\t"zoe\n5\tjam\tann"\n')  # one user, of two lines
+    found, tally = read_file(folder)
+    assert found == sorted([*USERS, user(i0=1)]) and tally.n_read == 8
+    (folder / "5.csv").write_text("user,item\n1,2\n")
+    message = "X of A must be a table with the columns user, item, rating; got no column 'rating'."
+    assert refusal_of(read_rating_file, folder, ITEMS, (1, 5), "A") == message

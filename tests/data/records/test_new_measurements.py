@@ -10,6 +10,7 @@ import pytest
 from hushrank.data.records.measurements import read_measurements
 from hushrank.data.records.new_measurements import read_new_measurements
 from hushrank.exceptions import InvalidParameter
+from piece_support import write_folder
 
 RNG = np.random.default_rng(1)
 N, SIZE = 9, (2, 3)
@@ -163,3 +164,15 @@ def test_refusals_show_no_values(tmp_path, monkeypatch, kind):
     with pytest.raises(InvalidParameter) as refusal:
         read(X, design, columns)
     assert str(refusal.value).endswith(message) and "7.25" not in str(refusal.value)
+
+
+def test_a_folder_of_csv_files_loses_nobody(tmp_path):
+    folder = write_folder(tmp_path / "x", table_of("rank_one"), "csv")
+    for columns in (None, names_of("rank_one")):
+        assert read(folder, "rank_one", columns).tobytes() == DESIGNS["rank_one"].tobytes()
+    (folder / "4.csv").write_text(",".join(names_of("rank_one")) + ",more\n")
+    with pytest.raises(InvalidParameter, match=r"folder of CSV files with the same columns; got .*'more' not in all"):
+        read(folder, "rank_one")
+    (folder / "4.csv").write_text(",".join(names_of("rank_one")) + "\n1,2\n")
+    with pytest.raises(InvalidParameter, match=r"4.csv: another record"):
+        read(folder, "rank_one")

@@ -216,5 +216,5 @@ def test_kinds_of_files(tmp_path, monkeypatch):
     with pytest.raises(InvalidParameter) as refusal:
         kind_of_file(tmp_path / "x.npz", "A")
     suffixes = ".parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst, .npy"
-    known = f"a folder of Parquet files or a file ending in {suffixes}"
+    known = f"a folder of Parquet or CSV files or a file ending in {suffixes}"
     assert str(refusal.value) == f"X of A must be {known}; got 'x.npz'."

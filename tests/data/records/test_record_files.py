@@ -189,8 +189,8 @@ def test_paths_that_are_none(tmp_path):
         refusal_of(tmp_path / "x.csv") == f"X of A must be an existing file; got '{tmp_path}/x.csv'."
         or len(str(tmp_path)) > 60
     )  # a long path is cut off
-    assert refusal_of("x.xlsx").startswith("X of A must be a folder of Parquet files or a file ending in .parquet")
-    assert refusal_of(tmp_path).startswith("X of A must be a folder with Parquet files; got")
+    assert refusal_of("x.xlsx").startswith("X of A must be a folder of Parquet or CSV files or a file ending in ")
+    assert refusal_of(tmp_path).startswith("X of A must be a folder with Parquet or CSV files; got")
 
 
 def test_damaged_files_are_refused_in_one_line(tmp_path):
@@ -244,3 +244,18 @@ def test_a_piece_keeps_numbers_as_the_widest_file_asks_for(tmp_path):
     (tmp_path / "1.parquet").unlink()
     [narrow, _] = sent(pieces)
     assert narrow.dtype == np.float64 and parts_of(narrow)[0].dtype == np.float64
+
+
+def test_a_folder_of_csv_files(tmp_path):
+    folder = write_folder(tmp_path / "x", TABLE, "csv")
+    origin = read_record_file(folder, None, None, None, "A")
+    whole = read_record_file(folder / "3.csv", None, None, ["a", "b"], "A")
+    assert type(origin) is CsvOrigin and origin.n_records is None and origin.columns == ("a", "b")
+    assert text_of(origin)[-2:] == text_of(whole) and parts_of(origin)[2] == [b"x", b"", b"y", b"x"]
+    for header, odd in (("a,b,user,c,target", "c"), ("a,user,target", "b"), ("a,b,target", "user")):
+        (folder / "4.csv").write_text(f"{header}\n7.25\n")
+        requirement = "X of A must be a folder of CSV files with the same columns"
+        assert refusal_of(folder) == f"{requirement}; got \"column '{odd}' not in all, see 4.csv\"."
+    assert read_record_file(folder, None, ONE_A_PERSON, ["a"], "A").columns == ("a",)
+    empty = write_folder(tmp_path / "y", TABLE[:0], "csv")
+    assert read_record_file(empty, None, None, None, "A").n_records == 0

@@ -1,5 +1,6 @@
 """Files by suffix: NumPy archives and arrays, folders, and one line for every file that cannot be read."""
 
+import gzip
 import io
 import zipfile
 
@@ -9,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
+from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.data.rows.file_rows import read_file
 from hushrank.exceptions import InvalidParameter
+from piece_support import write_folder
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -72,7 +75,7 @@ def test_suffixes_may_be_capital_and_folders_hold_parquet(tmp_path):
 def test_unknown_and_missing_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     more = ".tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
-    known = f"a folder of Parquet files or a file ending in .parquet, .pq, .csv, .npy, .npz, {more}"
+    known = f"a folder of Parquet or CSV files or a file ending in .parquet, .pq, .csv, .npy, .npz, {more}"
     assert refusal_of("x.txt") == f"X of PCA must be {known}; got 'x.txt'."
     assert refusal_of("folder") == f"X of PCA must be {known}; got 'folder'."
     assert refusal_of("x.npy") == "X of PCA must be an existing file; got 'x.npy'."
@@ -128,3 +131,23 @@ def test_arrays_of_files_meet_the_checks_of_arrays(tmp_path):
     assert "Reshape your data" in refusal_of(tmp_path / "x.npz")
     np.save(tmp_path / "x.npy", X)
     assert refusal_of(tmp_path / "x.npy", ["a"]).startswith("columns of PCA must be None for data whose columns have")
+
+
+# Folders of CSV files.
+
+
+def test_a_folder_of_text_files_is_one_table(tmp_path):
+    write_folder(tmp_path / "x", pa.table(list(X.T), names=["a", "b", "c"]), "csv")
+    rows = read_file(tmp_path / "x", "PCA")
+    assert isinstance(rows, CsvRows) and rows.n_samples is None and rows.columns == ("a", "b", "c")
+    assert np.array_equal(joined(rows), X)
+    (tmp_path / "x" / "4.tsv").write_text("c\ta\tb\n3\t1\t2\n")
+    with gzip.open(tmp_path / "x" / "5.csv.gz", "wt") as file:
+        file.write('c,b,a\n6,"\n5",4\n7,8\n')
+    expected = [*X.tolist(), [1, 2, 3], [4, 5, 6], [np.nan] * 3]
+    assert np.array_equal(joined(read_file(str(tmp_path / "x"), "PCA")), expected, equal_nan=True)
+    (tmp_path / "x" / "6.csv").write_text("a,b\n1,2\n")
+    assert refusal_of(tmp_path / "x") == (
+        "X of PCA must be a folder of CSV files with the same columns; got \"column 'c' not in all, see 6.csv\"."
+    )
+    assert read_file(tmp_path / "x", "PCA", ["b"]).n_features == 1

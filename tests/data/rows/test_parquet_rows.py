@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushrank.data.files import parquet_files
+from hushrank.data.found_files import folder_files
 from hushrank.data.rows.parquet_rows import ParquetRows, first_with_rows
 from hushrank.exceptions import InvalidParameter
 from piece_support import ENOUGH, sent, write_folder
@@ -35,7 +35,7 @@ def test_a_file_is_read_in_blocks(tmp_path, row_group_size):
 def test_columns_keep_the_order_asked_for_in_every_file(tmp_path):
     write(tmp_path / "1.parquet", columns={"a": [1], "b": [2.0]})
     write(tmp_path / "2.parquet", columns={"b": [4], "a": [True]})
-    paths = parquet_files(tmp_path, "PCA")
+    paths = folder_files(tmp_path, "PCA")
     assert joined(ParquetRows(paths, "PCA", None)).tolist() == [[1, 2], [1, 4]]
     assert joined(ParquetRows(paths, "PCA", ["b", "a"])).tolist() == [[2, 1], [4, 1]]
 
@@ -138,7 +138,7 @@ def test_a_file_that_lost_a_column_is_refused_while_reading(tmp_path):
 @pytest.mark.parametrize("enough", ENOUGH)
 def test_pieces_are_the_whole(tmp_path, enough):
     table = pa.table({"a": np.arange(11.0), "b": [None, *range(10)], "c": [True] * 11})
-    rows = ParquetRows(parquet_files(write_folder(tmp_path / "x", table), "PCA"), "PCA", ["c", "a", "b"])
+    rows = ParquetRows(folder_files(write_folder(tmp_path / "x", table), "PCA"), "PCA", ["c", "a", "b"])
     pieces = rows.pieces(enough)
     parts = sent(pieces)
     assert [part.n_samples for part in parts] == [piece.n_entries for piece in pieces]

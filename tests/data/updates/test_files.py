@@ -137,12 +137,13 @@ def test_batches_are_bounded_whatever_is_asked_for(tmp_path, monkeypatch):
 
 def test_files_are_told_by_their_suffix(tmp_path):
     (tmp_path / "x.txt").write_text("row,column,delta\n")
-    suffixes = (
-        "a folder of Parquet files or a file ending in .parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
-    )
+    listed = ".parquet, .pq, .csv, .tsv, .csv.gz, .tsv.gz, .csv.zst, .tsv.zst"
+    suffixes = f"a folder of Parquet or CSV files or a file ending in {listed}"
     assert refusal_of(tmp_path / "x.txt") == f"X of A must be {suffixes}; got 'x.txt'."
     assert refusal_of(tmp_path / "no.csv").startswith("X of A must be an existing file; got")
-    assert refusal_of(tmp_path) == f"X of A must be a folder with Parquet files; got '{tmp_path.name}: none found'."
+    assert (
+        refusal_of(tmp_path) == f"X of A must be a folder with Parquet or CSV files; got '{tmp_path.name}: none found'."
+    )
     assert refusal_of(str(tmp_path / "x.txt")) == f"X of A must be {suffixes}; got 'x.txt'."
 
 
@@ -232,3 +233,12 @@ def test_a_piece_has_the_names_of_its_own_file(tmp_path):
 def test_a_file_without_records_has_no_pieces(tmp_path):
     (tmp_path / "x.csv").write_text("row,column,delta\n")
     assert (read(tmp_path / "x.csv").n_updates, read(tmp_path / "x.csv").pieces()) == (0, [])
+
+
+def test_a_folder_of_csv_files_in_order(tmp_path):
+    (tmp_path / "b.csv").write_text('delta,col,row\n"1\n,2,3",4\n7,8,9\n')
+    (tmp_path / "a.tsv").write_text("row\tcolumn\tdelta\n1\t2\t3\n")
+    (tmp_path / "c.csv").write_text("row,column,delta\n")
+    rows, columns, deltas = lists_of(read(tmp_path))
+    assert (rows, columns, deltas[::2]) == ([1, -1, 9], [2, -1, 8], [3, 7]) and read(tmp_path).n_updates is None
+    assert "one without user" in refusal_of(tmp_path, True)

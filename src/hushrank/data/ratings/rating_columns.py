@@ -7,7 +7,7 @@ with the last row.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 
 from hushrank.data.delimited_texts import DelimitedTexts, open_texts
-from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, say_path
+from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.frames import to_block
 from hushrank.data.id_arrays import bytes_as_text, id_kind, to_ids
 from hushrank.data.identifiers import IdTable
@@ -31,7 +31,6 @@ from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range
 from hushrank.data.source import PIECE_ROWS, Piece
-from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
 
@@ -209,19 +208,9 @@ class RatingCsv(RatingColumns):
 def read_rating_file(
     path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
 ) -> RatingColumns:
-    """The source for a Parquet, CSV or TSV file, told by its suffix, or for a folder of Parquet files."""
-    path = Path(fspath(path))
-    if path.is_dir():
-        return RatingParquet(parquet_files(path, owner), catalogue, rating_range, owner, columns)
-    is_text = text_suffix(path) is not None
-    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
-    if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    if is_text:
-        return RatingCsv([path], catalogue, rating_range, owner, columns)
-    return RatingParquet([path], catalogue, rating_range, owner, columns)
+    """The source for a Parquet, CSV or TSV file, told by its suffix, or for a folder of them."""
+    paths = find_files(path, owner)
+    return (RatingCsv if are_texts(paths) else RatingParquet)(paths, catalogue, rating_range, owner, columns)
 
 
 def check_types(types: Mapping[str, pa.DataType], catalogue: Catalogue, owner: str, columns: Mapping[str, str]) -> str:

@@ -104,7 +104,7 @@ def read_measurements(
         - "entry": a row and a column index from 0 on, in a tuple (rows, columns) of vectors, or one after the other.
 
         Numbers one after the other are an array of two dimensions, an eager pandas, polars or pyarrow table, or the
-        path of an npy file (also of three dimensions), a CSV file, a Parquet file or a folder of Parquet files. A tuple
+        path of an npy file (also of three dimensions), a CSV file, a Parquet file or a folder of them. A tuple
         may also hold the paths of two npy files. A stream is an iterator of blocks, or a function without arguments
         that returns one: tuples (X, y), where X may be a tuple as above, or tables. The first block is read here; what
         an iterator yields is kept in memory or in temporary files, because it is read many times.

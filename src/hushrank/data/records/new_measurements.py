@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.delimited import DelimitedText
-from hushrank.data.files import parquet_files, say_path
+from hushrank.data.delimited_texts import open_texts
+from hushrank.data.files import check_same
+from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.frames import is_table
 from hushrank.data.parquet_parts import read_footer
 from hushrank.data.records.blocks import FloatArray
@@ -23,7 +24,6 @@ from hushrank.data.records.record_files import check_named
 from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.data.source import Source
 from hushrank.data.streams import is_stream
-from hushrank.data.text_files import TEXT_SUFFIXES
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
 
@@ -110,26 +110,25 @@ def _split(columns: Sequence[Hashable] | None, size: tuple[int, int] | None) -> 
 
 
 def _read_path(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
-    suffix = kind_of_file(path, owner)
-    if suffix == NPY_SUFFIX:
+    if kind_of_file(path, owner) == NPY_SUFFIX:
         return read_npy(path, owner)
-    if not path.exists():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    return _read_csv(path, columns, owner) if suffix in TEXT_SUFFIXES else _read_parquet(path, columns, owner)
+    paths = find_files(path, owner)
+    return _read_csv(paths, columns, owner) if are_texts(paths) else _read_parquet(paths, columns, owner)
 
 
-def _read_csv(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
-    """The records of a CSV file, of which none may be lost; empty lines are passed over."""
-    text = DelimitedText(path, owner)
-    roles = assign_roles(text.names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, parameter="columns")
-    check_named(roles.features, owner)
-    names = [str(name) for name in roles.features]
-    texts = text.read(names)
-    return Features(np.column_stack([to_numbers(texts[name]) for name in names]))
+def _read_csv(paths: Sequence[Path], columns: Sequence[Hashable] | None, owner: str) -> Features:
+    """The records of CSV files, of which none may be lost; empty lines are passed over."""
+    texts, found = open_texts(paths, owner), []
+    for text in texts.texts:
+        roles = assign_roles(text.names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, parameter="columns")
+        check_named(roles.features, owner)
+        found.append([str(name) for name in roles.features])
+    check_same([(path, set(names)) for path, names in zip(paths, found, strict=True)], "CSV", owner)
+    cells = texts.read(found[0])
+    return Features(np.column_stack([to_numbers(cells[name]) for name in found[0]]))
 
 
-def _read_parquet(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
-    paths = parquet_files(path, owner) if path.is_dir() else [path]
+def _read_parquet(paths: Sequence[Path], columns: Sequence[Hashable] | None, owner: str) -> Features:
     names, index = (footer := read_footer(paths[0], owner)).schema.names, footer.index
     roles = assign_roles(names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, index=index, parameter="columns")
     rows = ParquetRows(paths, owner, roles.features)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.files import PARQUET_SUFFIXES, guess_file, refuse_damaged
+from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.found_files import check_suffix
 from hushrank.data.records.features import Features, Slices, check_form
 from hushrank.data.records.in_memory import check_count, read_answers
 from hushrank.data.records.stores import read_at
-from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
+from hushrank.data.text_files import DATA_SUFFIXES
 from hushrank.data.vectors import check_real
 from hushrank.exceptions import InvalidParameter
 
@@ -87,12 +88,8 @@ class StoredArray:
 
 
 def kind_of_file(path: Path, owner: str) -> str:
-    """The suffix of a file of numbers, in lower case; that of Parquet files for a folder."""
-    suffix = PARQUET_SUFFIXES[0] if path.is_dir() else text_suffix(path) or path.suffix.lower()
-    if suffix not in _SUFFIXES:
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
-    return suffix
+    """The suffix of a file of numbers, in lower case; that of Parquet files for a folder, whatever is in it."""
+    return PARQUET_SUFFIXES[0] if path.is_dir() else check_suffix(path, owner, _SUFFIXES)
 
 
 def read_npy_answers(y: Any, n_records: int, owner: str) -> Slices:

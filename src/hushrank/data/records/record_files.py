@@ -6,7 +6,7 @@ Columns and types are checked when an origin is made, for all files before a val
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from hushrank.data.delimited import Fields
 from hushrank.data.delimited_texts import DelimitedTexts, open_texts
-from hushrank.data.files import PARQUET_SUFFIXES, check_same, guess_file, parquet_files, say_path
+from hushrank.data.files import check_same
+from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.frames import choose_fields, exact_dtype, to_block
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.parquet_parts import ParquetPart, cut_parts, read_footer
@@ -23,7 +24,6 @@ from hushrank.data.pieces import hold
 from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.data.records.origins import Batch, Origin, batch_rows
 from hushrank.data.source import PIECE_ROWS, Piece
-from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.exceptions import InvalidParameter
 
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
@@ -116,22 +116,12 @@ def read_record_file(
     *,
     parameter: str = "features",
 ) -> ParquetOrigin | CsvOrigin:
-    """Records of a Parquet or CSV file, told by its suffix, or of a folder of Parquet files."""
+    """Records of a Parquet or CSV file, told by its suffix, or of a folder of them."""
     for name, given in (("y", y), ("users", users)):
         if given is not None and given is not ONE_A_PERSON and not isinstance(given, str):
             raise InvalidParameter(owner, name, "the name of a column beside a path, or None", type(given).__name__)
-    path = Path(fspath(path))
-    if path.is_dir():
-        return ParquetOrigin(parquet_files(path, owner), y, users, features, owner, parameter)
-    is_text = text_suffix(path) is not None
-    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
-    if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    if is_text:
-        return CsvOrigin([path], y, users, features, owner, parameter)
-    return ParquetOrigin([path], y, users, features, owner, parameter)
+    paths = find_files(path, owner)
+    return (CsvOrigin if are_texts(paths) else ParquetOrigin)(paths, y, users, features, owner, parameter)
 
 
 def check_named(features: Sequence[Hashable], owner: str) -> None:

@@ -1,42 +1,30 @@
-"""Rows of files: the kind of a file is told by its suffix, a folder holds Parquet files."""
+"""Rows of files: the kind of a file is told by its suffix, a folder holds Parquet files or CSV files."""
 
 from collections.abc import Callable, Hashable, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 
-from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, refuse_damaged, say_path
+from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
+from hushrank.data.found_files import are_texts, find_files, suffix_of
 from hushrank.data.rows.arrays import Rows, read_array, read_sparse
 from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.data.rows.parquet_rows import ParquetRows
-from hushrank.data.text_files import TEXT_SUFFIXES, text_suffix
+from hushrank.data.text_files import TEXT_SUFFIXES
 from hushrank.exceptions import InvalidParameter
 
 Columns = Sequence[Hashable] | None
 
 
 def read_file(path: str | PathLike[str], owner: str, columns: Columns = None) -> Rows:
-    """Rows of a Parquet, CSV, npy or npz file, or of a folder of Parquet files."""
-    path = Path(fspath(path))
-    if path.is_dir():
-        return ParquetRows(parquet_files(path, owner), owner, columns)
-    read = _READERS.get(text_suffix(path) or path.suffix.lower())
-    if read is None:
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(_READERS)}"
-        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
-    if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    return read(path, owner, columns)
-
-
-def _read_parquet(path: Path, owner: str, columns: Columns) -> Rows:
-    return ParquetRows([path], owner, columns)
-
-
-def _read_csv(path: Path, owner: str, columns: Columns) -> Rows:
-    return CsvRows([path], owner, columns)
+    """Rows of a Parquet, CSV, npy or npz file, or of a folder of Parquet or CSV files."""
+    paths = find_files(path, owner, SUFFIXES)
+    read = _ARRAYS.get(suffix_of(paths[0]))
+    if read is not None:
+        return read(paths[0], owner, columns)
+    return (CsvRows if are_texts(paths) else ParquetRows)(paths, owner, columns)
 
 
 def _read_npy(path: Path, owner: str, columns: Columns) -> Rows:
@@ -61,10 +49,6 @@ def _read_npz(path: Path, owner: str, columns: Columns) -> Rows:
         return read_sparse(scipy.sparse.load_npz(file), owner, columns)
 
 
-_READERS: dict[str, Callable[[Path, str, Columns], Rows]] = {
-    **dict.fromkeys(PARQUET_SUFFIXES, _read_parquet),
-    ".csv": _read_csv,
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-    **dict.fromkeys(TEXT_SUFFIXES[1:], _read_csv),
-}
+_ARRAYS: dict[str, Callable[[Path, str, Columns], Rows]] = {".npy": _read_npy, ".npz": _read_npz}
+SUFFIXES = (*PARQUET_SUFFIXES, ".csv", *_ARRAYS, *TEXT_SUFFIXES[1:])
+"""Of all files of rows, in the order in which they are told."""

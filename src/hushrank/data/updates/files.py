@@ -6,7 +6,7 @@ Columns and types are checked when an origin is made, for all files before a val
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from hushrank.data.delimited import DelimitedText, Fields
 from hushrank.data.delimited_texts import fields_of
-from hushrank.data.files import PARQUET_SUFFIXES, guess_file, parquet_files, say_path
+from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.parquet_parts import ParquetPart, read_footer
 from hushrank.data.pieces import hold
 from hushrank.data.source import PIECE_ROWS, Piece
-from hushrank.data.text_files import DATA_SUFFIXES, text_suffix
 from hushrank.data.updates.entries import (
     check_delta_type,
     check_index_type,
@@ -128,17 +127,9 @@ def chunk_of_fields(fields: Fields) -> UpdateChunk:
 
 
 def read_update_file(path: str | PathLike[str], needs_users: bool, owner: str) -> FileOrigin:
-    """Updates of a Parquet or CSV file, told by its suffix, or of a folder of Parquet files."""
-    path = Path(fspath(path))
-    if path.is_dir():
-        return ParquetUpdates(parquet_files(path, owner), needs_users, owner)
-    is_text = text_suffix(path) is not None
-    if not is_text and path.suffix.lower() not in PARQUET_SUFFIXES:
-        requirement = f"a folder of Parquet files or a file ending in {', '.join(DATA_SUFFIXES)}"
-        raise InvalidParameter(owner, "X", requirement, f"{path.name}{guess_file(path)}")
-    if not path.is_file():
-        raise InvalidParameter(owner, "X", "an existing file", say_path(path))
-    return (CsvUpdates if is_text else ParquetUpdates)([path], needs_users, owner)
+    """Updates of a Parquet or CSV file, told by its suffix, or of a folder of them."""
+    paths = find_files(path, owner)
+    return (CsvUpdates if are_texts(paths) else ParquetUpdates)(paths, needs_users, owner)
 
 
 def _check_types(schema: pa.Schema, names: Sequence[str], owner: str) -> str:

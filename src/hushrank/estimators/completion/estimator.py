@@ -197,7 +197,7 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
         ----------
         X : table, path, sparse matrix or array
             A pandas, polars, pyarrow or other eager table with the columns user, item and rating (implicit feedback:
-            user and item); the path of a CSV, TSV (also .gz, .zst) or Parquet file, or of a folder of Parquet files; a
+            user and item); the path of a CSV, TSV (also .gz, .zst) or Parquet file, or of a folder of them; a
             SciPy sparse matrix of users and items whose stored entries are the ratings; or an array with NaN for no
             rating. Ratings that are not finite or of unknown items are ignored, others are clipped to the range,
             several of one item count as their mean; the log "hushrank", for the data holder only, has how many.

@@ -159,7 +159,7 @@ class PrivateRepresentation(
         ----------
         X : array, table, path, or iterator of blocks
             Features of shape (n_records, n_features); a table, or the path of a CSV or Parquet file or of a folder of
-            Parquet files, with named columns; an iterator of (X, y, users) or of tables, or a function that returns
+            them, with named columns; an iterator of (X, y, users) or of tables, or a function that returns
             one. Records come in any order. Those that are not finite count as absent.
         y : array or column name
             Answers; of a table or file, the name of their column, by default "target".
