@@ -156,3 +156,14 @@ def test_what_is_proposed_can_be_pasted(folder, name, start):
             assert values["epsilon"] == 1.0 and Path(values["source"]).is_file()
         else:
             assert Path(name).is_file() and len(words) == 1
+
+
+def test_a_table_elsewhere_is_looked_at(folder):
+    for address in (f"local://{folder}/rows.csv", f"file://{folder}/rows.csv"):
+        result = run(address)
+        assert result.exit_code == 0 and result.output.startswith(f"{address}: ") and "check pca" in result.output
+    refused = run("memory://ann:secret@host/gone.csv")
+    assert refused.exit_code == 1 and "'memory://host/gone.csv'" in str(refused.exception)
+    assert run(f"file://{folder}/gone.csv").exit_code == 2
+    result = run(f"pca local://{folder}/rows.csv --components 2 --row-norm 2 --epsilon 1")
+    assert result.exit_code == 0 and "40" in result.output

@@ -351,3 +351,13 @@ def test_every_parameter_reaches_the_estimator(line, name, folder, monkeypatch):
 def test_help_says_where_the_cost_is_shown(line):
     shown = CliRunner().invoke(load(line), ["--help"]).output
     assert f"What it will cost, before any data are read: hushrank plan {line} --help" in shown
+
+
+def test_data_elsewhere_are_read_and_those_of_a_file_address_are_kept(folder):
+    for address in (f"local://{folder}/rows.csv", f"file://{folder}/rows.csv"):
+        result = run(f"{address} {BASIC} --json --seed 1")
+        assert result.exit_code == 0 and json.loads(result.output)["n_features_in_"] == 3
+    (folder / "data").mkdir()
+    (folder / "rows.csv").rename(folder / "data" / "rows.csv")
+    result = run(f"file://{folder}/data {BASIC} --out data/model.hush")
+    assert result.exit_code == 2 and "would overwrite the data" in " ".join(result.output.split())

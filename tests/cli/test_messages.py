@@ -164,3 +164,11 @@ def test_the_command_speaks_of_options(folder, capsys, monkeypatch):
     with pytest.raises(SystemExit, match="2"):
         main()
     assert capsys.readouterr().err == "hushrank: --row-norm must be a finite number > 0; got -1.0.\n"
+
+
+def test_an_address_is_named_without_its_secrets():
+    with pytest.raises(InvalidParameter) as refusal, about_file("ftp://ann:secret@host/people.csv"):
+        raise InvalidParameter("PrivatePCA", "X", "a CSV file with a name for every column", "one without")
+    said = str(refusal.value)
+    assert said.startswith("ftp://host/people.csv: X of PrivatePCA") and "secret" not in said
+    assert said.endswith("hushrank check ftp://host/people.csv says what to do.")

@@ -78,7 +78,9 @@ def found_in(result):
 # Inputs.
 
 
-@pytest.mark.parametrize("source", ["updates.csv", "updates.parquet", "parts", "-", ""])
+@pytest.mark.parametrize(
+    "source", ["updates.csv", "updates.parquet", "parts", "local://updates.csv", "file://updates.csv", "-", ""]
+)
 @pytest.mark.parametrize("unit", ["entry", "user"])
 def test_every_kind_of_input_gives_the_factorization_of_the_library(folder, source, unit):
     given = (folder / "updates.csv").read_bytes() if source in ("-", "") else None

@@ -125,3 +125,12 @@ def test_inputs_are_told_apart(folder):
     ]:
         terms = Terms(**{**NOTHING, "source": source})
         assert (terms.path, terms.has_tables) == (path, has_tables)
+
+
+def test_what_lies_elsewhere_is_added_as_a_whole(folder):
+    terms = Terms(**{**NOTHING, "source": "s3://bucket/updates.csv"})
+    terms.check()
+    assert terms.has_tables and terms.path is None
+    assert Terms(**{**NOTHING, "source": f"file://{folder}/updates.csv"}).path == folder / "updates.csv"
+    with pytest.raises(click.UsageError, match="--resume cannot tell"):
+        Terms(**{**NOTHING, "source": "s3://bucket/x", "checkpoint": Path("old.state"), "resume": True}).check()

@@ -10,6 +10,7 @@ import click
 from hushrank.cli.checking import PROBLEM
 from hushrank.cli.lazy import LazyGroup
 from hushrank.cli.options import JSON_OPTION
+from hushrank.data.remote_files import hide_secrets, local_path
 from hushrank.registry import COMMANDS, PUBLIC
 
 SUMMARIES = {command: PUBLIC[name].summary for command, name in COMMANDS.items()}
@@ -41,7 +42,8 @@ class CheckGroup(LazyGroup):
             return super().resolve_command(ctx, args)
         if not args[0]:  # as a path it would be the current folder
             ctx.fail(f"the name of INPUT is empty; give a file, or one of {', '.join(self.summaries)}")
-        if not Path(args[0]).exists():
+        path = local_path(args[0])
+        if path is not None and not path.exists():
             ctx.fail(_say_unknown(args[0], list(self.summaries)))
         return "table", table, args
 
@@ -91,7 +93,7 @@ def _print_kind(source: str, found: Any, not_private: str, as_json: bool) -> Non
         told = {"not_private": not_private, "kind": found.kind, "columns": found.names, "next": found.command}
         click.echo(json.dumps({**told, "findings": findings}))
         return
-    click.echo(f"{source}: {not_private}")
+    click.echo(f"{hide_secrets(source)}: {not_private}")
     for finding in found.findings:
         click.echo(f"{finding.level}: {finding.text}" if finding.level != "note" else f"it looks like {finding.text}")
     click.echo(f"next: {found.command}".replace("\n", "\n      "))

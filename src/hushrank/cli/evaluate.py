@@ -26,6 +26,7 @@ from hushrank.cli.messages import about_file
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options, parameter_options, table_options
 from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, named_columns
 from hushrank.cli.writing import FORCE_OPTION, Writer, check_place
+from hushrank.data.remote_files import local_path
 from hushrank.privacy.words import in_words
 from hushrank.registry import find, planner
 
@@ -94,7 +95,8 @@ def command(
     address, dataset, note = (given.pop(name) for name in ("ledger_address", "dataset", "note"))
     _check_payment(given["pay_epsilon"], address, dataset, note, out)
     if out is not None:
-        kept = [Path(one) for one in (source, path, *ledger_files(address), *ctx.meta.get(GIVEN_FILES, [])) if one]
+        given_files = (source, path, *ledger_files(address), *ctx.meta.get(GIVEN_FILES, []))
+        kept = [place for one in given_files if one and (place := local_path(one)) is not None]
         check_place("--out", out, kept, "the data, the model or the ledger, or lie among the data", force=force)
     columns = named_columns(*(given.pop(f"{role}_col") for role in ("user", "item", "rating")))
     level = show_notes(quiet, False)

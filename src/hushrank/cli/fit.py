@@ -38,6 +38,7 @@ from hushrank.cli.options import (
 )
 from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, read_named_ratings
 from hushrank.cli.writing import FORCE_OPTION, Writer, check_place, write_text
+from hushrank.data.remote_files import local_path
 from hushrank.privacy.cautions import delta_cautions
 from hushrank.privacy.guarantee import Budget, Neighbors
 from hushrank.privacy.words import in_words
@@ -244,7 +245,7 @@ def _check_output(
     """Refuse to fit where the result has no place to go to, or would overwrite what it was made from."""
     if places["--out"] is None and not as_json:
         raise click.UsageError("Say where the result goes: --out FILE, or --json for stdout.")
-    kept = [Path(place) for place in inputs if place]
+    kept = [path for place in inputs if place and (path := local_path(place)) is not None]
     given = {option: place for option, place in places.items() if place is not None}
     for option, place in given.items():
         check_place(option, place, kept, "the data or the ledger, or lie among the data", force=force)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hushrank.cli.fit import Data
 from hushrank.cli.options import options, split_names
+from hushrank.data.remote_files import Place, to_path
 from hushrank.exceptions import InvalidParameter
 
 Pair = tuple[int, int]
@@ -38,7 +38,8 @@ def _read(model: Any, source: str, target: str | None, **names: str | None) -> A
     from hushrank.data.records.measurements import read_measurements  # needs numba, and --help does not
     from hushrank.data.records.npy_files import NPY_SUFFIX, kind_of_file
 
-    owner, path, design = type(model).__name__, Path(source), str(model.design)
+    owner, design = type(model).__name__, str(model.design)
+    path = to_path(source, owner)
     given = {name: value for name, value in names.items() if value is not None}
     _check_design(design, given)
     features, shape = None, model.shape
@@ -49,7 +50,7 @@ def _read(model: Any, source: str, target: str | None, **names: str | None) -> A
         if not given:
             _check_nobody_is_named(path, target, OPTIONS_OF[design], owner)
     with _naming_options(design):
-        return read_measurements(path, target, design=design, shape=shape, owner=owner, features=features)
+        return read_measurements(source, target, design=design, shape=shape, owner=owner, features=features)
 
 
 MEASUREMENTS = Data("MEASUREMENTS", _read, COLUMN_OPTIONS, beside=("target",))
@@ -110,7 +111,7 @@ CHOOSE: dict[str, Choose] = {"dense": _choose_dense, "rank_one": _choose_rank_on
 """For each design: names that were given and the size that was asked for -> columns (None: all), and the size."""
 
 
-def _check_nobody_is_named(path: Path, target: str | None, choosing: Sequence[str], owner: str) -> None:
+def _check_nobody_is_named(path: Place, target: str | None, choosing: Sequence[str], owner: str) -> None:
     """Refuse a file with a column of users where nobody chose columns: a user's records look protected together."""
     for names in _column_names(path, owner):
         odd = [name for name in USERS if name in names and name != target]
@@ -120,13 +121,12 @@ def _check_nobody_is_named(path: Path, target: str | None, choosing: Sequence[st
             raise click.UsageError(f"{reason}: leave users out, or choose columns with {chosen}.")
 
 
-def _column_names(path: Path, owner: str) -> Iterator[Sequence[str]]:
-    """Names of all columns, file by file; of no file that does not exist."""
+def _column_names(path: Place, owner: str) -> Iterator[Sequence[str]]:
+    """Names of all columns, file by file."""
     from hushrank.data.delimited import DelimitedText
     from hushrank.data.found_files import are_texts, find_files
     from hushrank.data.parquet_parts import read_footer
 
-    if path.exists():
-        paths = find_files(path, owner)
-        for file in paths:
-            yield DelimitedText(file, owner).names if are_texts(paths) else read_footer(file, owner).schema.names
+    paths = find_files(path, owner)
+    for file in paths:
+        yield DelimitedText(file, owner).names if are_texts(paths) else read_footer(file, owner).schema.names

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
+from hushrank.data.remote_files import hide_secrets
 from hushrank.exceptions import BudgetExceeded, HushrankError, InvalidParameter
 from hushrank.privacy.charging import OtherTerms
 from hushrank.registry import RELEASES, planner
@@ -63,9 +64,10 @@ def about_file(path: str | PathLike[str] | None) -> Iterator[None]:
     try:
         yield
     except InvalidParameter as error:
-        if path is not None and error.name in _DATA and Path(path).name not in str(error):
-            hint = f" hushrank check {path} says what to do." if error.requirement.startswith(_MENDED) else ""
-            error.args = (f"{path}: {error}{hint}",)
+        shown = hide_secrets(str(path))
+        if path is not None and error.name in _DATA and Path(shown).name not in str(error):
+            hint = f" hushrank check {shown} says what to do." if error.requirement.startswith(_MENDED) else ""
+            error.args = (f"{shown}: {error}{hint}",)
         raise
 
 

@@ -195,7 +195,7 @@ def run(terms: Terms, sketch: Any, level: int) -> Any:
     keeper = Keeper(sketch, Position.from_dict(sketch.position), checkpoint)
     try:
         with StopSignals() as stop, saying_spent(sketch.ledger):
-            with about_file(terms.path):
+            with about_file(None if terms.source == "-" else terms.source):
                 _collect(terms, keeper, stop, min(level, 1))
             keeper.tell()
             stop.check()
@@ -221,8 +221,8 @@ def _collect(terms: Terms, keeper: "Keeper", stop: "StopSignals", level: int) ->
     from hushrank.engine.progress import show_progress
 
     path = terms.path
-    if path is not None and terms.has_tables:
-        updates = read_tables(path, keeper)
+    if terms.has_tables:
+        updates = read_tables(str(terms.source), keeper)
         with show_progress(updates.n_samples if terms.verbose else None, _LABEL, level) as advance:
             add_tables(updates, keeper, stop, advance)
         return

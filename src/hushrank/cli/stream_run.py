@@ -271,6 +271,6 @@ def add_tables(updates: Updates, keeper: Keeper, stop: StopSignals, advance: Adv
     keeper.save()
 
 
-def read_tables(path: Path, keeper: Keeper) -> Updates:
-    """Updates of a Parquet file or of a folder; columns and types are checked, and values are not looked at."""
-    return read_updates(str(path), **keeper.terms)
+def read_tables(source: str | Path, keeper: Keeper) -> Updates:
+    """Updates of a Parquet file, a folder or an address; columns and types are checked, values not looked at."""
+    return read_updates(str(source), **keeper.terms)

@@ -9,6 +9,7 @@ import click
 
 from hushrank.cli.accounts import check_ledger_options, ledger_files
 from hushrank.cli.writing import check_place
+from hushrank.data.remote_files import is_address, local_path
 
 PARQUET = (".parquet", ".pq")
 
@@ -38,13 +39,14 @@ class Terms:
 
     @property
     def path(self) -> Path | None:
-        """The input, unless it is standard input."""
-        return None if self.source in (None, "-") else Path(str(self.source))
+        """The input, unless it is standard input or lies elsewhere."""
+        return None if self.source in (None, "-") else local_path(str(self.source))
 
     @property
     def has_tables(self) -> bool:
         """Whether the input is added as a whole."""
-        return self.path is not None and (self.path.is_dir() or self.path.suffix.lower() in PARQUET)
+        is_table = self.path is not None and (self.path.is_dir() or self.path.suffix.lower() in PARQUET)
+        return is_table or is_address(self.source)
 
     def check(self) -> None:
         """Refuse what does not go together, an input of another kind, and places where nothing can be written."""

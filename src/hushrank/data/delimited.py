@@ -9,7 +9,6 @@ one with another number of fields than the header, one longer than 2^24 bytes, a
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -31,6 +30,7 @@ from hushrank.data.delimited_kernels import (
 )
 from hushrank.data.files import refuse_damaged
 from hushrank.data.numbers import to_number
+from hushrank.data.remote_files import Place
 from hushrank.data.text_files import delimiter_of, most_bytes, open_text
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
@@ -103,14 +103,14 @@ class DelimitedText:
 
     Parameters
     ----------
-    path : Path
+    path : Path or RemotePath
         The file; its name tells the kind, see `hushrank.data.text_files`.
     owner : str
         Who asks, for error messages.
 
     Attributes
     ----------
-    path : Path
+    path : Path or RemotePath
     names : list of str
         The header; refused without showing it if a cell is a number or spells a missing value. Such a record may be
         a person's, in a file without a header: as names it would be published with the model.
@@ -118,7 +118,7 @@ class DelimitedText:
         Whether anything follows the header.
     """
 
-    def __init__(self, path: Path, owner: str) -> None:
+    def __init__(self, path: Place, owner: str) -> None:
         self.path, self._owner, self._delimiter = path, owner, delimiter_of(path)
         with refuse_damaged(path, "CSV", owner), open_text(path) as file:
             self.names, self._start, self.has_records = self._read_header(file)

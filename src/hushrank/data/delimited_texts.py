@@ -1,11 +1,11 @@
 """CSV and TSV files that are one table: each has a header of its own, and columns are found by name in each."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
 from hushrank.data.delimited import DelimitedText, Fields
+from hushrank.data.remote_files import Place
 
 
 class DelimitedTexts:
@@ -56,7 +56,7 @@ class DelimitedTexts:
         return (DelimitedTexts([text]) for text in self.texts if text.has_records)
 
 
-def open_texts(paths: Iterable[Path], owner: str) -> DelimitedTexts:
+def open_texts(paths: Iterable[Place], owner: str) -> DelimitedTexts:
     """Read the headers of some files."""
     return DelimitedTexts([DelimitedText(path, owner) for path in paths])
 

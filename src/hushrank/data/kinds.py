@@ -42,6 +42,7 @@ from hushrank.data.person_columns import (
     is_user,
     may_be_person,
 )
+from hushrank.data.remote_files import Place, to_path
 from hushrank.data.rows.file_rows import SUFFIXES, read_file
 from hushrank.data.rows.parquet_rows import first_cells, first_with_rows
 from hushrank.data.rows.triplets import MOST_COLUMNS, are_counts, looks_like_triplets
@@ -80,10 +81,10 @@ class TableKind:
     findings: list[Finding]
 
 
-def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
+def tell_kind(data: str | PathLike[str], owner: str = "check") -> TableKind:
     """Look at the header and the first values of a CSV, Parquet, npy or npz file, or of a folder of such tables."""
-    name, path = fspath(path), Path(fspath(path))
-    if not name or not path.exists():  # an empty name would be that of the current folder
+    name, path = fspath(data), to_path(data, owner)
+    if not name or (isinstance(path, Path) and not path.exists()):  # an empty name would be that of the current folder
         raise InvalidParameter(owner, "X", "an existing file", say_path(path) if name else "an empty name")
     if path.suffix.lower() in (".npy", ".npz"):
         return _array(path, owner)
@@ -95,7 +96,7 @@ def tell_kind(path: str | PathLike[str], owner: str = "check") -> TableKind:
     return _mend_first(path, found)
 
 
-def _array(path: Path, owner: str) -> TableKind:
+def _array(path: Place, owner: str) -> TableKind:
     rows = read_file(path, owner)
     said = f"an array of {rows.n_samples:,} rows and {rows.n_features:,} columns of numbers"
     first = next(iter(rows.blocks(sample_records(rows.n_features))), np.empty((0, rows.n_features)))
@@ -105,7 +106,7 @@ def _array(path: Path, owner: str) -> TableKind:
     return _mend_first(path, TableKind("rows", [], line, [Finding("note", "rows", said), *empty]))
 
 
-def _mend_first(path: Path, found: TableKind) -> TableKind:
+def _mend_first(path: Place, found: TableKind) -> TableKind:
     """The next step is to mend a problem, where there is one, or names that no line of a shell can hold."""
     problems = [finding for finding in found.findings if finding.level == "problem"]
     if not problems:
@@ -116,7 +117,7 @@ def _mend_first(path: Path, found: TableKind) -> TableKind:
     return replace(found, command=unbroken_steps(path, (), look_again(path, words)))
 
 
-def _listed(path: Path, cells: Cells) -> TableKind | None:
+def _listed(path: Place, cells: Cells) -> TableKind | None:
     """Updates of a matrix, or edges of a graph."""
     names = list(cells)
     lower = [name.lower() for name in names]
@@ -137,7 +138,7 @@ def _listed(path: Path, cells: Cells) -> TableKind | None:
     return TableKind("edges", names, line, [Finding("note", "edges", said), *forms])
 
 
-def _of_users(path: Path, cells: Cells) -> TableKind | None:
+def _of_users(path: Place, cells: Cells) -> TableKind | None:
     """Ratings, or records with answers, where a column has the name of one of users."""
     names = list(cells)
     user, item, rating = (_first(accepts, names) for accepts in (is_user, _ITEM.match, _RATING.match))
@@ -152,7 +153,7 @@ def _of_users(path: Path, cells: Cells) -> TableKind | None:
     return _records(path, cells, user, target, forms)
 
 
-def _entries(path: Path, cells: Cells) -> TableKind | None:
+def _entries(path: Place, cells: Cells) -> TableKind | None:
     """Entries of a matrix, one a line; where a line is one of a person's several, they are like ratings."""
     names, entry = list(cells), find_entry(cells)
     if entry is not None and entry.user:
@@ -167,7 +168,7 @@ def _entries(path: Path, cells: Cells) -> TableKind | None:
     return TableKind("entries", names, line, [Finding("note", "triplets", said)])
 
 
-def _rows(path: Path, cells: Cells) -> TableKind:
+def _rows(path: Place, cells: Cells) -> TableKind:
     """Rows, with what to do about columns that are no numbers, and about people who have several rows."""
     names = list(cells)
     columns = "1 column" if len(names) == 1 else f"{len(names):,} columns"
@@ -199,7 +200,7 @@ def _written_otherwise(forms: Sequence[Finding]) -> list[str]:
     return list(dict.fromkeys(name for one in forms if one.numbers["is_number"] for name in one.numbers["columns"]))
 
 
-def _rewrite_first(path: Path, forms: Sequence[Finding], line: str) -> str:
+def _rewrite_first(path: Place, forms: Sequence[Finding], line: str) -> str:
     """What to do about columns of numbers in another writing, and the line that goes without them, if there is one."""
     rewritten = _written_otherwise(forms)
     if not rewritten:
@@ -208,7 +209,7 @@ def _rewrite_first(path: Path, forms: Sequence[Finding], line: str) -> str:
     return join_steps(look_again(path, f"rewrite {name_some(rewritten)} as numbers"), without)
 
 
-def _records(path: Path, cells: Cells, user: str, target: str, forms: Sequence[Finding]) -> TableKind:
+def _records(path: Place, cells: Cells, user: str, target: str, forms: Sequence[Finding]) -> TableKind:
     """Records of users who have several, with answers."""
     said = f"records of users, {user!r}, with answers, {target!r}"
     names = list(cells)
@@ -219,7 +220,7 @@ def _records(path: Path, cells: Cells, user: str, target: str, forms: Sequence[F
     return TableKind("records", names, _rewrite_first(path, forms, line), findings)
 
 
-def _ratings(path: Path, cells: Cells, roles: Mapping[str, str]) -> TableKind:
+def _ratings(path: Place, cells: Cells, roles: Mapping[str, str]) -> TableKind:
     said = f"ratings of users: {', '.join(name for name in roles.values() if name)}"
     numbers = {name: cells[name] for name in [roles["rating"]] if name}
     forms = find_forms(numbers, "--rating-col names another", "problem")
@@ -283,12 +284,12 @@ def _find_unreadable(cells: Cells) -> Iterator[Finding]:
     yield Finding(level, "unreadable_records", text, {"records": len(first), "unreadable": n_lost})
 
 
-def _read_csv(paths: Sequence[Path], owner: str) -> Cells:
+def _read_csv(paths: Sequence[Place], owner: str) -> Cells:
     texts = open_texts(paths, owner)
     return texts.first_cells(texts.names, sample_records(len(texts.names)))
 
 
-def _read_parquet(paths: Sequence[Path], owner: str) -> Cells:
+def _read_parquet(paths: Sequence[Place], owner: str) -> Cells:
     """First cells of the first file that has any; a stored index of pandas tells whose a row is, or nothing."""
     first = first_with_rows(paths, owner)
     footer = read_footer(first, owner)

@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from hushrank.data.found_files import folder_files
+from hushrank.data.remote_files import Place, RemotePath
 from hushrank.data.text_files import text_suffix
 
 _BUDGET = "--epsilon 1 --delta 1e-6"
@@ -23,19 +24,19 @@ def join_steps(*steps: str) -> str:
     return "\n".join(step for step in steps if step)
 
 
-def look_again(path: Path, words: str) -> str:
+def look_again(path: Place, words: str) -> str:
     """Mend something by hand, and check again."""
     return join_steps(f"{words}, and look again:", f"hushrank check {_word(path)}")
 
 
-def _unparted(path: Path, names: Sequence[str], option: str, steps: str) -> str:
+def _unparted(path: Place, names: Sequence[str], option: str, steps: str) -> str:
     """Steps with an option that lists these names, unless it would part them at their commas."""
     if not any("," in name for name in names):
         return steps
     return look_again(path, f"take commas out of the names of columns, which {option} separates by them")
 
 
-def unbroken_steps(path: Path, names: Sequence[str], steps: str) -> str:
+def unbroken_steps(path: Place, names: Sequence[str], steps: str) -> str:
     """Steps, unless a line break in a name that they use would break a line of them in two."""
     if _is_broken(str(path)):
         return "give the file a name without line breaks, and look again"
@@ -49,7 +50,7 @@ def _is_broken(name: str) -> bool:
 
 
 def pca_steps(
-    path: Path,
+    path: Place,
     chosen: Sequence[str],
     n_columns: int,
     *,
@@ -61,7 +62,7 @@ def pca_steps(
 
     Parameters
     ----------
-    path : Path
+    path : Path or RemotePath
     chosen : sequence of str
         Columns to use; empty for all.
     n_columns : int
@@ -82,7 +83,7 @@ def pca_steps(
     return _unparted(path, chosen, "--columns", steps)
 
 
-def group_steps(path: Path, user: str, words: str = "people have several rows:") -> str:
+def group_steps(path: Place, user: str, words: str = "people have several rows:") -> str:
     """One row a person, by the mean of each column."""
     out = _beside(path, "_by_person.csv")
     code = f"{_read(path)}.groupby({_text(user)}).mean(numeric_only=True).to_csv({_text(str(out))})"
@@ -90,7 +91,7 @@ def group_steps(path: Path, user: str, words: str = "people have several rows:")
     return join_steps(f"{words} {how}", _python(code), f"hushrank check {_word(out)}")
 
 
-def personalize_steps(path: Path, user: str, target: str, features: Sequence[str], n_features: int) -> str:
+def personalize_steps(path: Place, user: str, target: str, features: Sequence[str], n_features: int) -> str:
     """Answers of users, from what all of them share; `features` are empty for all other columns."""
     chosen = f" --features {quote(','.join(features))}" if features else ""
     roles = f"--user {quote(user)} --target {quote(target)}{chosen}"
@@ -98,26 +99,26 @@ def personalize_steps(path: Path, user: str, target: str, features: Sequence[str
     return _unparted(path, features, "--features", f"hushrank check personalize {_word(path)} {roles} {terms}")
 
 
-def complete_steps(path: Path, roles: Mapping[str, str]) -> str:
+def complete_steps(path: Place, roles: Mapping[str, str]) -> str:
     """Ratings, with the options that name their columns where they are called otherwise; a rating may be missing."""
     named = "".join(f" --{role}-col {quote(name)}" for role, name in roles.items() if name and name != role)
     terms = "--rating-range LOW HIGH" if roles["rating"] else "--feedback implicit"
     return f"hushrank check complete {_word(path)}{named} --items CATALOGUE.csv {terms} --rank 8 {_BUDGET}"
 
 
-def stream_steps(path: Path, *, is_bounded: bool = True, has_users: bool = False) -> str:
+def stream_steps(path: Place, *, is_bounded: bool = True, has_users: bool = False) -> str:
     """Updates of a matrix; one is at most 1 unless they are not `is_bounded`, and what all of a user's are is asked."""
     unit = " --unit user" if has_users else ""
     bound = "" if is_bounded and not has_users else " --bound BOUND"
     return f"hushrank check stream {_word(path)} --shape ROWS COLUMNS --rank 5{unit}{bound} {_BUDGET}"
 
 
-def update_steps(path: Path, names: Sequence[str], user: str = "", *, are_ids: bool = True) -> str:
+def update_steps(path: Place, names: Sequence[str], user: str = "", *, are_ids: bool = True) -> str:
     """Updates as they are, or with columns renamed to those that a stream knows.
 
     Parameters
     ----------
-    path : Path
+    path : Path or RemotePath
     names : sequence of str
         All columns: row, column or col, and delta in any case are among them.
     user : str
@@ -148,7 +149,7 @@ def _find(role: str, names: Sequence[str]) -> str:
     return (exact + [name for word in called for name in names if name.lower() == word])[0]
 
 
-def edge_steps(path: Path, ends: Sequence[str], weight: str, *, is_numbered: bool, is_bounded: bool) -> str:
+def edge_steps(path: Place, ends: Sequence[str], weight: str, *, is_numbered: bool, is_bounded: bool) -> str:
     """Edges as updates of a square matrix, each of weight 1 where there is no column of weights."""
     out = _beside(path, "_updates.csv")
     words = "hushrank stream takes edges as updates row, column and delta, with ids that are numbers from 0 on"
@@ -157,7 +158,7 @@ def edge_steps(path: Path, ends: Sequence[str], weight: str, *, is_numbered: boo
     return join_steps(f"{words}{listed}:", code, stream_steps(out, is_bounded=is_bounded))
 
 
-def entry_steps(path: Path, names: Sequence[str], *, is_numbered: bool, is_count: bool) -> str:
+def entry_steps(path: Place, names: Sequence[str], *, is_numbered: bool, is_count: bool) -> str:
     """Entries of a matrix: answers about it, one a person, or a matrix that is written as a list of counts."""
     numbering, source, ids = "", path, " (ids must be numbers from 0 on)"
     if not is_numbered:
@@ -173,14 +174,14 @@ def entry_steps(path: Path, names: Sequence[str], *, is_numbered: bool, is_count
     return join_steps(numbering, _pivot(path, source, names, ids), as_updates, stream_steps(updates, is_bounded=False))
 
 
-def _trace(source: Path, names: Sequence[str]) -> str:
+def _trace(source: Place, names: Sequence[str]) -> str:
     row, column, number = map(quote, names)
     roles = f"--row {row} --column {column} --target {number}"
     terms = f"--design entry --shape ROWS COLUMNS {roles} --y-scale SCALE --rank 2"
     return f"hushrank check trace {_word(source)} {terms} {_BUDGET}"
 
 
-def _pivot(path: Path, source: Path, names: Sequence[str], ids: str = "") -> str:
+def _pivot(path: Place, source: Place, names: Sequence[str], ids: str = "") -> str:
     """Lines as a sparse matrix."""
     row, column, number = (f"t[{_text(name)}]" for name in names)
     out = _beside(path, "_matrix.npz")
@@ -190,13 +191,13 @@ def _pivot(path: Path, source: Path, names: Sequence[str], ids: str = "") -> str
     return join_steps(words, _python(code), f"hushrank check {_word(out)}")
 
 
-def _number(path: Path, names: Sequence[str], out: Path) -> str:
+def _number(path: Place, names: Sequence[str], out: Place) -> str:
     files = zip(names, ("ROWS.csv", "COLUMNS.csv"), strict=False)
     columns = ", ".join(f"{_text(name)}: {_index(name, file)}" for name, file in files)
     return _python(f"{_read(path)}.assign(**{{{columns}}}).to_csv({_text(str(out))}, index=False)")
 
 
-def _updates(path: Path, ends: Sequence[str], number: str, lists: Sequence[str], out: Path) -> str:
+def _updates(path: Place, ends: Sequence[str], number: str, lists: Sequence[str], out: Place) -> str:
     """Columns renamed to row, column and delta; `lists` are files of ids where these are no numbers."""
     given = {ends[0]: "row", ends[1]: "column", **({number: "delta"} if number else {})}
     renamed = {name: role for name, role in given.items() if name != role}
@@ -215,19 +216,21 @@ def _index(name: str, file: str) -> str:
     return f"lambda t: pandas.Index(pandas.read_csv({_text(file)}).iloc[:, 0]).get_indexer(t[{_text(name)}])"
 
 
-def _read(path: Path) -> str:
+def _read(path: Place) -> str:
     files = folder_files(path, "check") if path.is_dir() else [path]
     suffix = text_suffix(files[0])
     if suffix is None:
         return f"pandas.read_parquet({_text(str(path))})"
     separator = r', sep="\t"' if suffix.startswith(".tsv") else ""
+    if isinstance(path, RemotePath) and path.is_dir():
+        return f"pandas.concat(pandas.read_csv(file{separator}) for file in FILES)"
     if not path.is_dir():
         return f"pandas.read_csv({_text(str(path))}{separator})"
     found = f"sorted(pathlib.Path({_text(str(path))}).rglob({_text('*' + suffix)}))"
     return f"pandas.concat(pandas.read_csv(file{separator}) for file in {found})"
 
 
-def _word(path: Path) -> str:
+def _word(path: Place) -> str:
     """A path as a word of a shell; a name that starts with a dash would be taken for an option."""
     text = str(path)
     return quote(f"./{text}" if text.startswith("-") else text)
@@ -243,6 +246,7 @@ def _python(code: str) -> str:
     return f"python -c {quote(f'import {modules}; {code}')}"
 
 
-def _beside(path: Path, ending: str) -> Path:
-    """A new file in the folder of another."""
-    return path.parent / f"{path.name.split('.')[0] or 'table'}{ending}"
+def _beside(path: Place, ending: str) -> Path:
+    """A new file in the folder of another, or in the current one if that lies elsewhere."""
+    folder = path.parent if isinstance(path, Path) else Path()
+    return folder / f"{path.name.split('.')[0] or 'table'}{ending}"

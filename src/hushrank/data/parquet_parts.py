@@ -4,7 +4,7 @@ Memory depends on the pages of a file, not on its row groups.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushrank.data.files import refuse_damaged
+from hushrank.data.remote_files import Place, RemotePath
 
 # Without a buffer size a whole column chunk of a row group is read at once; 64 kB was as fast as 1 MB and smaller.
 _BUFFER_BYTES = 2**16
@@ -26,14 +27,14 @@ class ParquetPart:
 
     Attributes
     ----------
-    path : Path
+    path : Path or RemotePath
     group_rows : tuple of int
         Rows of each of them.
     first : int or None
         Which row group of the file is the first of them; None if they are all.
     """
 
-    path: Path
+    path: Place
     group_rows: tuple[int, ...]
     first: int | None = None
 
@@ -62,12 +63,23 @@ class ParquetPart:
         self, names: Sequence[str], most: int, make: Callable[[pa.RecordBatch], Made], owner: str
     ) -> Iterator[Made]:
         """What `make` makes of each batch of at most `most` rows, which has the columns `names` in this order."""
-        groups = None if self.first is None else list(range(self.first, self.first + len(self.group_rows)))
-        with open_parquet(self.path, owner, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-            for batch in file.iter_batches(most, row_groups=groups, columns=list(names)):
-                if batch.num_rows:
-                    # By name: batches keep the order of the file, and a file that has lost a column is refused.
-                    yield make(batch.select(list(names)))
+        with open_parquet(self.path, owner, **_reading(self.path)) as file:
+            for groups in self._runs(file.num_row_groups):
+                for batch in file.iter_batches(most, row_groups=groups, columns=list(names)):
+                    if batch.num_rows:
+                        # By name: batches keep the order of the file, and a file that has lost a column is refused.
+                        yield make(batch.select(list(names)))
+
+    def _runs(self, n_groups: int) -> list[list[int]]:
+        """The row groups that are read at a time: one of a file elsewhere, which is read ahead as a whole."""
+        start = self.first or 0
+        groups = range(n_groups) if self.first is None else range(start, start + len(self.group_rows))
+        return [[group] for group in groups] if isinstance(self.path, RemotePath) else [list(groups)]
+
+
+def _reading(path: Place) -> dict[str, Any]:
+    """How a file is read: here in small bites, elsewhere in few large ones, for each takes its time."""
+    return {"pre_buffer": True} if isinstance(path, RemotePath) else {"buffer_size": _BUFFER_BYTES, "pre_buffer": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class Footer:
     part: ParquetPart
 
 
-def read_footer(path: Path, owner: str) -> Footer:
+def read_footer(path: Place, owner: str) -> Footer:
     """The footer of a file, which is opened once."""
     with open_parquet(path, owner) as file:
         schema, metadata = file.schema_arrow, file.metadata
@@ -97,10 +109,12 @@ def read_footer(path: Path, owner: str) -> Footer:
 
 
 @contextmanager
-def open_parquet(path: Path, owner: str, **options: Any) -> Iterator[pq.ParquetFile]:
+def open_parquet(path: Place, owner: str, **options: Any) -> Iterator[pq.ParquetFile]:
     """An open Parquet file; whatever is wrong with it is said in one line."""
-    with refuse_damaged(path, "Parquet", owner), pq.ParquetFile(path, **options) as file:
-        yield file
+    with refuse_damaged(path, "Parquet", owner), ExitStack() as stack:
+        # Columns lie far apart: what fsspec would read ahead of one of them is of no use to the next.
+        file = path if isinstance(path, Path) else stack.enter_context(path.open(cache_type="none"))
+        yield stack.enter_context(pq.ParquetFile(file, **options))
 
 
 def cut_parts(parts: Iterable[ParquetPart], enough: int) -> list[ParquetPart]:

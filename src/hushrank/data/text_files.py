@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hushrank.data.delimited_kernels import COMMA, TAB
 from hushrank.data.files import PARQUET_SUFFIXES
+from hushrank.data.remote_files import Place
 
 _DELIMITERS = {".csv": COMMA, ".tsv": TAB}
 _CODECS = {"": None, ".gz": "gzip", ".zst": "zstd"}
@@ -27,7 +28,7 @@ DATA_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES)
 _PIECE_BYTES = 2**16  # that are decompressed at a time on the way to a place, or for a reader of lines
 
 
-def text_suffix(path: Path) -> str | None:
+def text_suffix(path: Place) -> str | None:
     """Which of `TEXT_SUFFIXES` the name of a file ends in; None for other files.
 
     Examples
@@ -38,12 +39,12 @@ def text_suffix(path: Path) -> str | None:
     return next((suffix for suffix in TEXT_SUFFIXES if path.name.lower().endswith(suffix)), None)
 
 
-def delimiter_of(path: Path) -> int:
+def delimiter_of(path: Place) -> int:
     """The byte that separates the fields of a file; a comma unless its name says otherwise."""
     return _KINDS[text_suffix(path) or ".csv"][0]
 
 
-def open_text(path: Path) -> io.BufferedReader:
+def open_text(path: Place) -> io.BufferedReader:
     """The bytes of a text file, decompressed if it is compressed."""
     codec = _KINDS[text_suffix(path) or ".csv"][1]
     if codec is None:
@@ -52,19 +53,25 @@ def open_text(path: Path) -> io.BufferedReader:
 
 
 def most_bytes(file: io.BufferedReader) -> int:
-    """How many bytes an open text file has; of a compressed one nobody knows, and any number is possible."""
-    return sys.maxsize - 1 if isinstance(file.raw, _Decompressed) else os.fstat(file.fileno()).st_size
+    """How many bytes an open text file has; of one that is compressed or elsewhere any number is possible."""
+    return os.fstat(file.fileno()).st_size if isinstance(file.raw, io.FileIO) else sys.maxsize - 1
 
 
 class _Decompressed(io.RawIOBase):
     """What a compressed file holds."""
 
-    def __init__(self, path: Path, codec: str) -> None:
+    def __init__(self, path: Place, codec: str) -> None:
         self._path, self._codec = path, codec
         self._start()
 
     def _start(self) -> None:
-        self._stream, self._place = pa.CompressedInputStream(os.fspath(self._path), self._codec), 0
+        path = self._path
+        self._file = pa.OSFile(os.fspath(path)) if isinstance(path, Path) else path.open()
+        self._stream, self._place = pa.CompressedInputStream(self._file, self._codec), 0
+
+    def _stop(self) -> None:
+        self._stream.close()
+        self._file.close()
 
     def readable(self) -> bool:
         return True
@@ -84,7 +91,7 @@ class _Decompressed(io.RawIOBase):
         """Go to a place counted from the start, or to the end of the file if that comes first."""
         assert whence == io.SEEK_SET
         if offset < self._place:
-            self._stream.close()
+            self._stop()
             self._start()
         while self._place < offset and (piece := self._stream.read(min(_PIECE_BYTES, offset - self._place))):
             self._place += len(piece)
@@ -92,5 +99,5 @@ class _Decompressed(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            self._stream.close()
+            self._stop()
         super().close()

@@ -7,8 +7,6 @@ with the last row.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -30,6 +28,7 @@ from hushrank.data.ratings.column_names import check_names, needed_columns
 from hushrank.data.ratings.grouping import Tally, UserBlock, scale_ratings
 from hushrank.data.ratings.out_of_core import Grouper
 from hushrank.data.ratings.rating_range import Range
+from hushrank.data.remote_files import Given, Place
 from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.text_values import to_integers
 from hushrank.exceptions import InvalidParameter
@@ -142,7 +141,7 @@ class RatingParquet(RatingColumns):
     """Ratings of one Parquet file or of several; columns and types come from the footers of all of them."""
 
     def __init__(
-        self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+        self, paths: Sequence[Place], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
     ) -> None:
         super().__init__(catalogue, rating_range, owner, columns)
         footers, kinds = [read_footer(path, owner) for path in paths], set()
@@ -177,7 +176,7 @@ class RatingCsv(RatingColumns):
     """Ratings of one CSV file or of several; a record that cannot be read is a row without a user."""
 
     def __init__(
-        self, paths: Sequence[Path], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+        self, paths: Sequence[Place], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
     ) -> None:
         super().__init__(catalogue, rating_range, owner, columns)
         self._texts = open_texts(paths, owner)
@@ -206,7 +205,7 @@ class RatingCsv(RatingColumns):
 
 
 def read_rating_file(
-    path: str | PathLike[str], catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
+    path: Given, catalogue: Catalogue, rating_range: Range | None, owner: str, columns: Any = None
 ) -> RatingColumns:
     """The source for a Parquet, CSV or TSV file, told by its suffix, or for a folder of them."""
     paths = find_files(path, owner)

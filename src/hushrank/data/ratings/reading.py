@@ -131,7 +131,8 @@ def read_ratings(
     data : sparse matrix, array-like, table, path or Source
         A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
         for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
-        of a Parquet, CSV or TSV file or of a folder of them with these columns. `Ratings` are returned as they
+        of a Parquet, CSV or TSV file or of a folder of them, or its address elsewhere (s3://...), with
+        these columns. `Ratings` are returned as they
         are, and blocks of another `Source` of users are brought into their proper form.
     owner : str
         Who asks, for error messages.

@@ -8,8 +8,7 @@ contribution.
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from hushrank.data.records.origins import Origin
 from hushrank.data.records.pairs import read_pair
 from hushrank.data.records.record_files import read_record_file
 from hushrank.data.records.spooling import SpooledOrigin
+from hushrank.data.remote_files import Place, to_path
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.data.streams import is_stream
 from hushrank.data.vectors import to_dtype, to_float64
@@ -104,7 +104,8 @@ def read_measurements(
         - "entry": a row and a column index from 0 on, in a tuple (rows, columns) of vectors, or one after the other.
 
         Numbers one after the other are an array of two dimensions, an eager pandas, polars or pyarrow table, or the
-        path of an npy file (also of three dimensions), a CSV file, a Parquet file or a folder of them. A tuple
+        path of an npy file (also of three dimensions), a CSV file, a Parquet file or a folder of them, or its
+        address (s3://...). A tuple
         may also hold the paths of two npy files. A stream is an iterator of blocks, or a function without arguments
         that returns one: tuples (X, y), where X may be a tuple as above, or tables. The first block is read here; what
         an iterator yields is kept in memory or in temporary files, because it is read many times.
@@ -149,7 +150,7 @@ def read_measurements(
 
 def _read_origin(X: Any, y: Any, part_axes: int | None, features: Any, owner: str) -> Origin:
     if isinstance(X, str | PathLike):
-        return _read_path(Path(fspath(X)), y, features, owner)
+        return _read_path(to_path(X, owner), y, features, owner)
     if is_stream(X) and not is_table(X):
         return MeasurementStream(X, y, features, part_axes, owner)
     if part_axes is None or not isinstance(X, tuple):
@@ -159,7 +160,7 @@ def _read_origin(X: Any, y: Any, part_axes: int | None, features: Any, owner: st
     return MemoryOrigin(pair, read_npy_answers(y, len(pair), owner))
 
 
-def _read_path(path: Path, y: Any, features: Any, owner: str) -> Origin:
+def _read_path(path: Place, y: Any, features: Any, owner: str) -> Origin:
     if kind_of_file(path, owner) != NPY_SUFFIX:
         return read_record_file(path, y, ONE_A_PERSON, features, owner)
     _check_no_features(features, owner)

@@ -1,8 +1,7 @@
 """New measurements to predict the answers of: all of them at once, in their order, and nobody is left out."""
 
 from collections.abc import Hashable, Sequence
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from hushrank.data.records.in_memory import table_roles
 from hushrank.data.records.npy_files import NPY_SUFFIX, kind_of_file, read_npy
 from hushrank.data.records.pairs import Names, read_pair
 from hushrank.data.records.record_files import check_named
+from hushrank.data.remote_files import Place, to_path
 from hushrank.data.rows.parquet_rows import ParquetRows
 from hushrank.data.source import Source
 from hushrank.data.streams import is_stream
@@ -94,7 +94,7 @@ def _read_numbers(
     if columns is not None and len(set(columns)) < len(columns) and (is_path or is_table(X)):
         raise InvalidParameter(owner, "X", "a tuple of two tables, as in the fit", "a table")
     if is_path:
-        return _read_path(Path(fspath(X)), columns, owner)
+        return _read_path(to_path(X, owner), columns, owner)
     if not is_table(X):
         return read_features(X, owner)
     table, roles = table_roles(X, _NO_ANSWERS, ONE_A_PERSON, columns, owner, "columns")
@@ -109,14 +109,14 @@ def _split(columns: Sequence[Hashable] | None, size: tuple[int, int] | None) -> 
     return names[: size[0]], names[size[0] :]
 
 
-def _read_path(path: Path, columns: Sequence[Hashable] | None, owner: str) -> Features:
+def _read_path(path: Place, columns: Sequence[Hashable] | None, owner: str) -> Features:
     if kind_of_file(path, owner) == NPY_SUFFIX:
         return read_npy(path, owner)
     paths = find_files(path, owner)
     return _read_csv(paths, columns, owner) if are_texts(paths) else _read_parquet(paths, columns, owner)
 
 
-def _read_csv(paths: Sequence[Path], columns: Sequence[Hashable] | None, owner: str) -> Features:
+def _read_csv(paths: Sequence[Place], columns: Sequence[Hashable] | None, owner: str) -> Features:
     """The records of CSV files, of which none may be lost; empty lines are passed over."""
     texts, found = open_texts(paths, owner), []
     for text in texts.texts:
@@ -128,7 +128,7 @@ def _read_csv(paths: Sequence[Path], columns: Sequence[Hashable] | None, owner: 
     return Features(np.column_stack([to_numbers(cells[name]) for name in found[0]]))
 
 
-def _read_parquet(paths: Sequence[Path], columns: Sequence[Hashable] | None, owner: str) -> Features:
+def _read_parquet(paths: Sequence[Place], columns: Sequence[Hashable] | None, owner: str) -> Features:
     names, index = (footer := read_footer(paths[0], owner)).schema.names, footer.index
     roles = assign_roles(names, _NO_ANSWERS, ONE_A_PERSON, columns, owner, index=index, parameter="columns")
     rows = ParquetRows(paths, owner, roles.features)

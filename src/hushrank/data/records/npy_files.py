@@ -9,7 +9,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from hushrank.data.found_files import check_suffix
 from hushrank.data.records.features import Features, Slices, check_form
 from hushrank.data.records.in_memory import check_count, read_answers
 from hushrank.data.records.stores import read_at
+from hushrank.data.remote_files import Given, Place, check_local, to_path
 from hushrank.data.text_files import DATA_SUFFIXES
 from hushrank.data.vectors import check_real
 from hushrank.exceptions import InvalidParameter
@@ -49,8 +49,8 @@ class StoredArray:
     shape, dtype : as of an array
     """
 
-    def __init__(self, path: str | os.PathLike[str], name: str, owner: str) -> None:
-        self._path, self._name, self._owner = Path(os.fspath(path)), name, owner
+    def __init__(self, path: Given, name: str, owner: str) -> None:
+        self._path, self._name, self._owner = check_local(to_path(path, owner, name), "npy", owner, name), name, owner
         if self._path.suffix.lower() != NPY_SUFFIX or not self._path.is_file():
             raise InvalidParameter(owner, name, "an existing npy file", str(self._path))
         with refuse_damaged(self._path, "npy", owner, name), self._path.open("rb") as file:
@@ -87,9 +87,10 @@ class StoredArray:
             raise InvalidParameter(self._owner, self._name, "a whole npy file", got)
 
 
-def kind_of_file(path: Path, owner: str) -> str:
+def kind_of_file(path: Place, owner: str) -> str:
     """The suffix of a file of numbers, in lower case; that of Parquet files for a folder, whatever is in it."""
-    return PARQUET_SUFFIXES[0] if path.is_dir() else check_suffix(path, owner, _SUFFIXES)
+    with refuse_damaged(path, "data", owner):
+        return PARQUET_SUFFIXES[0] if path.is_dir() else check_suffix(path, owner, _SUFFIXES)
 
 
 def read_npy_answers(y: Any, n_records: int, owner: str) -> Slices:
@@ -103,7 +104,7 @@ def read_npy_answers(y: Any, n_records: int, owner: str) -> Slices:
     return stored
 
 
-def read_npy(path: str | os.PathLike[str], owner: str) -> Features:
+def read_npy(path: Given, owner: str) -> Features:
     """The numbers X of an npy file."""
     stored = StoredArray(path, "X", owner)
     check_form(stored.shape, owner)

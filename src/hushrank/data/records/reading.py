@@ -40,7 +40,8 @@ def read_records(
     X : array-like, table, path, iterator, callable or source of records
         Real numbers of at most double precision, an array of shape (n_records, d) or (n_records, d1, d2) with a
         vector or a matrix for each record; an eager pandas, polars or pyarrow table; the path of a CSV file, a
-        Parquet file or a folder of them; an iterator of blocks, which are tuples (X, y, users) or tables and
+        Parquet file or a folder of them, or its address elsewhere (s3://...);
+        an iterator of blocks, which are tuples (X, y, users) or tables and
         of which the first is read here, or a function without arguments that returns such an iterator anew each time.
         `Records` and `UserRecords` are returned as they are, without `y` and `users`.
     y : array-like of shape (n_records,), column of a table, or str

@@ -6,8 +6,6 @@ Columns and types are checked when an origin is made, for all files before a val
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from hushrank.data.parquet_parts import ParquetPart, cut_parts, read_footer
 from hushrank.data.pieces import hold
 from hushrank.data.records.columns import ONE_A_PERSON, Roles, assign_roles
 from hushrank.data.records.origins import Batch, Origin, batch_rows
+from hushrank.data.remote_files import Given, Place
 from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.exceptions import InvalidParameter
 
@@ -32,7 +31,7 @@ _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.t
 class ParquetOrigin(Origin):
     """Records of one Parquet file or of several; columns and types come from the footers of all of them."""
 
-    def __init__(self, paths: Sequence[Path], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
+    def __init__(self, paths: Sequence[Place], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
         footers, all_roles, types, kinds = [read_footer(path, owner) for path in paths], [], [], set()
         for footer in footers:
             schema, index = footer.schema, footer.index
@@ -76,7 +75,7 @@ class CsvOrigin(Origin):
 
     fields_stand_alone = False
 
-    def __init__(self, paths: Sequence[Path], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
+    def __init__(self, paths: Sequence[Place], y: Any, users: Any, features: Any, owner: str, parameter: str) -> None:
         self.texts = open_texts(paths, owner)
         roles = [assign_roles(text.names, y, users, features, owner, parameter=parameter) for text in self.texts.texts]
         self.roles = _check_same(paths, roles, "CSV", owner)
@@ -108,7 +107,7 @@ class CsvOrigin(Origin):
 
 
 def read_record_file(
-    path: str | PathLike[str],
+    path: Given,
     y: Any,
     users: Any,
     features: Sequence[Hashable] | None,
@@ -144,7 +143,7 @@ def _check_types(schema: pa.Schema, roles: Roles, owner: str) -> str:
     return kind
 
 
-def _check_same(paths: Sequence[Path], all_roles: Sequence[Roles], kind: str, owner: str) -> Roles:
+def _check_same(paths: Sequence[Place], all_roles: Sequence[Roles], kind: str, owner: str) -> Roles:
     """The roles of the columns of all files; refuses files whose columns differ."""
     check_same([(path, set(_named(roles))) for path, roles in zip(paths, all_roles, strict=True)], kind, owner)
     return all_roles[0]

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ from hushrank.data.delimited_texts import DelimitedTexts, open_texts
 from hushrank.data.files import check_same
 from hushrank.data.frames import choose_columns
 from hushrank.data.pieces import hold
+from hushrank.data.remote_files import Place
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Block, Piece
 from hushrank.exceptions import InvalidParameter
@@ -19,7 +19,7 @@ from hushrank.exceptions import InvalidParameter
 class CsvRows(Rows):
     """Rows of one comma-separated file with a header, or of several with the same columns."""
 
-    def __init__(self, paths: Sequence[Path], owner: str, columns: Sequence[Hashable] | None) -> None:
+    def __init__(self, paths: Sequence[Place], owner: str, columns: Sequence[Hashable] | None) -> None:
         self._texts = open_texts(paths, owner)
         chosen = [[text.names[j] for j in choose_columns(text.names, columns, owner)] for text in self._texts.texts]
         check_same([(path, set(names)) for path, names in zip(paths, chosen, strict=True)], "CSV", owner)

@@ -1,7 +1,6 @@
 """Rows of files: the kind of a file is told by its suffix, a folder holds Parquet files or CSV files."""
 
 from collections.abc import Callable, Hashable, Sequence
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import scipy.sparse
 
 from hushrank.data.files import PARQUET_SUFFIXES, refuse_damaged
 from hushrank.data.found_files import are_texts, find_files, suffix_of
+from hushrank.data.remote_files import Given, check_local
 from hushrank.data.rows.arrays import Rows, read_array, read_sparse
 from hushrank.data.rows.csv_rows import CsvRows
 from hushrank.data.rows.parquet_rows import ParquetRows
@@ -18,12 +18,12 @@ from hushrank.exceptions import InvalidParameter
 Columns = Sequence[Hashable] | None
 
 
-def read_file(path: str | PathLike[str], owner: str, columns: Columns = None) -> Rows:
+def read_file(path: Given, owner: str, columns: Columns = None) -> Rows:
     """Rows of a Parquet, CSV, npy or npz file, or of a folder of Parquet or CSV files."""
     paths = find_files(path, owner, SUFFIXES)
     read = _ARRAYS.get(suffix_of(paths[0]))
     if read is not None:
-        return read(paths[0], owner, columns)
+        return read(check_local(paths[0], "npy or npz", owner), owner, columns)
     return (CsvRows if are_texts(paths) else ParquetRows)(paths, owner, columns)
 
 

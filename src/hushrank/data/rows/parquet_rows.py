@@ -5,7 +5,6 @@ Columns, types and numbers of rows come from the footers, for all files before a
 
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from hushrank.data.files import check_same
 from hushrank.data.frames import choose_fields, to_block
 from hushrank.data.parquet_parts import ParquetPart, cut_parts, open_parquet, read_footer
 from hushrank.data.pieces import hold
+from hushrank.data.remote_files import Place
 from hushrank.data.rows.arrays import Rows
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Block, Piece
 
@@ -21,7 +21,7 @@ from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Block, Piece
 class ParquetRows(Rows):
     """Rows of one Parquet file or of several with the same columns."""
 
-    def __init__(self, paths: Sequence[Path], owner: str, columns: Sequence[Hashable] | None) -> None:
+    def __init__(self, paths: Sequence[Place], owner: str, columns: Sequence[Hashable] | None) -> None:
         footers = [read_footer(path, owner) for path in paths]
         chosen = [choose_fields(footer.schema, owner, columns) for footer in footers]
         check_same([(path, set(names)) for path, names in zip(paths, chosen, strict=True)], "Parquet", owner)
@@ -59,12 +59,12 @@ def _to_rows(batch: pa.RecordBatch) -> Block:
     return to_block(batch.columns, batch.num_rows)
 
 
-def first_with_rows(paths: Sequence[Path], owner: str) -> Path:
+def first_with_rows(paths: Sequence[Place], owner: str) -> Place:
     """The first of some files that has rows, or else the first: what writes in parts may write empty ones."""
     return next((path for path in paths if read_footer(path, owner).part.n_rows), paths[0])
 
 
-def first_cells(path: Path, names: Sequence[str], most: int, owner: str) -> dict[str, pa.Array]:
+def first_cells(path: Place, names: Sequence[str], most: int, owner: str) -> dict[str, pa.Array]:
     """Cells of the first rows of a file by column, for a check alone; nothing of a file without rows.
 
     Files of a folder share the columns that a fit uses. Others, which only a check asks for, may be missing in one.

@@ -33,7 +33,8 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
     data : array-like, sparse matrix, table, path, iterator or callable
         Numbers with one row for each person: a NumPy array or nested lists; a SciPy sparse matrix; a pandas,
         polars, pyarrow or other eager table; the path of a Parquet, CSV, npy or npz file or of a folder of Parquet
-        or CSV files; an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
+        or CSV files, or the address of such files elsewhere (s3://...);
+        an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
         function without arguments that returns such an iterator anew each time.
     owner : str
         Who asks, for error messages.

@@ -6,8 +6,6 @@ Columns and types are checked when an origin is made, for all files before a val
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +16,7 @@ from hushrank.data.found_files import are_texts, find_files
 from hushrank.data.id_arrays import id_kind, to_ids
 from hushrank.data.parquet_parts import ParquetPart, read_footer
 from hushrank.data.pieces import hold
+from hushrank.data.remote_files import Given, Place
 from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.updates.entries import (
     check_delta_type,
@@ -54,7 +53,7 @@ class FileOrigin(ABC):
 class ParquetUpdates(FileOrigin):
     """Updates of one Parquet file or of several; columns and types come from the footers of all of them."""
 
-    def __init__(self, paths: Sequence[Path], needs_users: bool, owner: str) -> None:
+    def __init__(self, paths: Sequence[Place], needs_users: bool, owner: str) -> None:
         self._files: list[tuple[ParquetPart, list[str]]] = []
         kinds = set()
         for path in paths:
@@ -92,7 +91,7 @@ def _to_chunk(batch: pa.RecordBatch) -> UpdateChunk:
 class CsvUpdates(FileOrigin):
     """Updates of CSV files; a record that cannot be read is an update outside the matrix, of NaN and by nobody."""
 
-    def __init__(self, paths: Sequence[Path], needs_users: bool, owner: str) -> None:
+    def __init__(self, paths: Sequence[Place], needs_users: bool, owner: str) -> None:
         self._files: list[tuple[DelimitedText, list[str]]] = []
         for path in paths:
             text = DelimitedText(path, owner)
@@ -126,7 +125,7 @@ def chunk_of_fields(fields: Fields) -> UpdateChunk:
     return UpdateChunk(indices[0], indices[1], fields.numbers(2), users)
 
 
-def read_update_file(path: str | PathLike[str], needs_users: bool, owner: str) -> FileOrigin:
+def read_update_file(path: Given, needs_users: bool, owner: str) -> FileOrigin:
     """Updates of a Parquet or CSV file, told by its suffix, or of a folder of them."""
     paths = find_files(path, owner)
     return (CsvUpdates if are_texts(paths) else ParquetUpdates)(paths, needs_users, owner)

@@ -54,7 +54,7 @@ def read_updates(
 
         - a SciPy sparse matrix of the public shape: each of its stored entries is one update, repeated ones as well;
         - a pandas, polars or pyarrow table with the columns row, column (or col), delta and, if it is needed, user;
-        - the path of a CSV or Parquet file with such columns, or of a folder of them;
+        - the path of a CSV or Parquet file with such columns, or of a folder of them, or its address (s3://...);
         - an iterator of blocks, or a function that returns one; a block is a tuple of three vectors (of four, with
           users), such a table or such a matrix. Blocks may be of different kinds;
         - `Updates` of this shape, which are returned as they are.
