@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint format audit bench bench-scale figures docs clean
+.PHONY: help demo test test-oldest lint format audit bench bench-scale bench-cluster figures docs clean
 PYTEST := -m pytest -q -n 2 --dist worksteal --doctest-modules --doctest-glob='*.md'
 
 help:  ## Show this list
@@ -65,6 +65,9 @@ bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmar
 
 bench-scale: $(VENV)/.installed  ## Private recommenders of up to 1e8 ratings; takes 20 GB of disk and some time
 	$(BIN)/python benchmarks/bench_scale.py
+
+bench-cluster: $(VENV)/.installed  ## A recommender of 2e8 ratings on Dask clusters; takes 5 GB of disk and half an hour
+	$(BIN)/python benchmarks/bench_cluster.py
 
 figures: $(VENV)/.installed  ## Draw docs/images, its charts from benchmarks/results.json
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[figures]'

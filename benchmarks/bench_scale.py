@@ -27,13 +27,17 @@ SIZES = (10**5, 10**6, 10**7, 10**8)
 LIMIT_GIGABYTES, LIMIT_SLOPE = 4.0, 1.1
 
 
-def write_ratings(path: Path, n_ratings: int) -> None:
-    """Ratings in no order: items by a power law, with qualities, tastes and generous users; a chunk at a time."""
+def write_ratings(path: Path, n_ratings: int, n_users: int | None = None, seed: int = 0) -> None:
+    """Ratings in no order: items by a power law, with qualities, tastes and generous users; a chunk at a time.
+
+    Files of other seeds have other ratings of the same users and items.
+    """
     rng = np.random.default_rng(0)
-    n_users = n_ratings // RATINGS_PER_USER
+    n_users = n_ratings // RATINGS_PER_USER if n_users is None else n_users
     cumulated = np.cumsum(1.0 / (np.arange(N_ITEMS) + 50.0))
     quality, taste = 0.4 * rng.standard_normal(N_ITEMS), rng.standard_normal((N_ITEMS, 3))
     mixing = rng.standard_normal((16, 3))  # a user's generosity and tastes follow from the id
+    rng = np.random.default_rng(seed) if seed else rng
     schema = pa.schema([("user", pa.int64()), ("item", pa.int32()), ("rating", pa.float32())])
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, n_ratings, CHUNK):

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 
+import pytest
 from hypothesis import settings
 
 from fixed_keys import FixedKeys
@@ -43,3 +44,13 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A client of a cluster of two processes, for all tests that do not kill any."""
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    from cluster_support import processes
+
+    with processes() as client:
+        yield client

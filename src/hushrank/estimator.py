@@ -22,11 +22,12 @@ from hushrank.data.column_counts import cautions_of_names
 from hushrank.data.findings import Check, Finding, Look
 from hushrank.data.rows.reading import Rows, read_rows
 from hushrank.data.source import Source
+from hushrank.engine.finding import find_engine, find_folding_engine
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.memory import check_memory, memory_cautions, threads_of
 from hushrank.engine.naming import called, name_of
 from hushrank.engine.progress import show_fit
-from hushrank.engine.protocol import Engine
+from hushrank.engine.protocol import Engine, PlacingEngine
 from hushrank.exceptions import DataWarning, InvalidParameter, NotFitted
 from hushrank.privacy.cautions import budget_cautions, people_of, warn_before_charge
 from hushrank.privacy.charging import findings_of
@@ -36,7 +37,7 @@ from hushrank.privacy.noise.source import NoiseSource
 
 __all__ = [
     "Attribute", "ClassNamePrefixFeaturesOutMixin", "NotFittedEstimator", "Param", "PrivateEstimator",
-    "RegressorMixin", "TransformerMixin", "called", "clone",
+    "RegressorMixin", "TransformerMixin", "called", "clone", "find_folding_engine",
 ]  # fmt: skip
 
 Total = Callable[..., Any]
@@ -65,7 +66,12 @@ class PrivateEstimator(PrivateRelease, BaseEstimator):
     _common: ClassVar[Mapping[str, Param]] = {
         **PrivateRelease._common,
         "engine": Param(
-            Engine, optional=True, description="an engine such as LocalEngine()", default=None, option=None
+            Engine,
+            words=("dask",),
+            optional=True,
+            description="an engine such as LocalEngine()",
+            default=None,
+            option=None,
         ),
         "verbose": Param(int, minimum=0, default=0, option=None),
     }
@@ -140,7 +146,7 @@ iterator of blocks, or function that returns such an iterator
     @property
     def _threads(self) -> int:
         """Threads that queries may use: those of the engine."""
-        return threads_of(LocalEngine() if self.engine is None else self.engine)
+        return threads_of(self.engine if isinstance(self.engine, LocalEngine) else LocalEngine())
 
     @abstractmethod
     def _fit(self, source: Any, releases: Any, noise: NoiseSource, total: Total) -> dict[str, Any]:
@@ -177,7 +183,7 @@ iterator of blocks, or function that returns such an iterator
         if source.n_samples == 0 and budget.neighbors is Neighbors.REPLACE:  # public, as the number of people is
             requirement = "data of at least one person (none are released under neighbors='add_remove' only)"
             raise InvalidParameter(owner, "X", requirement, "none: a header alone, or no rows")
-        engine = LocalEngine() if self.engine is None else self.engine
+        engine = find_engine(self.engine)
         check_memory(self._memory_bytes(source, threads_of(engine)), owner)
         return source, releases, engine
 
@@ -219,6 +225,7 @@ iterator of blocks, or function that returns such an iterator
             warn_before_charge(budget, self._public_count(source))
             for caution in self._cautions(source, engine):
                 warnings.warn(caution, DataWarning, stacklevel=3)
+            source = engine.place(source, owner) if isinstance(engine, PlacingEngine) else source
             total = self._named_total(engine, source)
             learned = self._execute(budget, releases, lambda noise: self._fit(source, releases, noise, total))
         self._keep({**learned, **self._schema_of(source)})

@@ -78,6 +78,7 @@ PUBLIC: dict[str, Entry] = {
     "load": Entry("hushrank.loading"),
     "inspect": Entry("hushrank.data.inspection"),
     "LocalEngine": Entry("hushrank.engine.local"),
+    "DaskEngine": Entry("hushrank.engine.dask"),
     "Ledger": Entry("hushrank.privacy.ledger"),
 }  # fmt: skip
 

@@ -33,11 +33,14 @@ class Piece:
         What must be computed first, objects of Dask; nothing for files.
     n_entries : int or None
         Rows, ratings, records or updates, where their number is known without reading.
+    n_bytes : int
+        Memory that `needs` take when they are computed, where that is known, else 0.
     """
 
     read: Callable[..., Any]
     needs: tuple[Any, ...] = ()
     n_entries: int | None = None
+    n_bytes: int = 0
 
 
 class Source(ABC):
@@ -82,6 +85,16 @@ class Source(ABC):
         Of files that can be cut, a piece has at least `enough` rows, unless it is the last.
         """
         return None
+
+    def regrouped(self, group: Any, enough: int = PIECE_ROWS) -> "Source":
+        """A source of the same data whose people are made whole by `group` (see `hushrank.data.regrouping`).
+
+        It is this one where pieces have whole people, and where only this process can read them.
+        """
+        return self
+
+    def forget(self) -> None:  # noqa: B027  (few have anything to forget)
+        """What was brought elsewhere is lost there: bring it again when it is next asked for."""
 
 
 def spans_of_people(indptr: NDArray[np.int64], most_people: int, most_entries: int) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,10 @@
 """Blocks that somebody else makes, one after the other: an iterator, read once, or a function that returns one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from hushrank.data.lazy_blocks import LazyBlocks
+from hushrank.data.source import Piece
 from hushrank.exceptions import InvalidParameter
 
 
@@ -59,6 +61,10 @@ class BlockStream:
             raise InvalidParameter(self._owner, "X", "data that can be read again", "an iterator read before")
         self._is_fresh = False
         return self._all()
+
+    def pieces(self, make: Callable[[Any], Any]) -> list[Piece] | None:
+        """Pieces of a collection of Dask, of which `make` makes sources or origins; None for all other blocks."""
+        return self._source.pieces(make) if isinstance(self._source, LazyBlocks) else None
 
     def _all(self) -> Iterator[Any]:
         if self._first:

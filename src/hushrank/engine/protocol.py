@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushrank.data.source import Source
+from hushrank.data.source import Piece, Source
 
 IntegerArray = NDArray[np.int64]
 Totals = TypeVar("Totals", bound=IntegerArray | tuple[IntegerArray, ...])
@@ -52,3 +52,28 @@ class Engine(Protocol):
         label: str = "",
     ) -> Totals:
         """Sum of kernel(block, public_state) over all blocks, modulo 2^64."""
+
+
+@runtime_checkable
+class PlacingEngine(Engine, Protocol):
+    """An engine that does not read the data where the fit was called."""
+
+    def place(self, source: Source, owner: str = "") -> Source:
+        """A source of the same data for `total`; refuses what it cannot reach, before the charge, and reads nothing."""
+
+
+@runtime_checkable
+class FoldingEngine(Protocol):
+    """An engine that lets others read whole pieces of data, for sums that need more than one block at a time."""
+
+    def check(self, owner: str) -> None:
+        """Refuse to compute where nobody is there, or somebody who would compute something else."""
+
+    def group(self, grouping: Any, pieces: list[Piece]) -> Any:
+        """Bring people together, see `hushrank.data.regrouping`."""
+
+    def fold(self, source: Source, work: Any, state: Any, *, once_a_worker: bool) -> tuple[IntegerArray, ...] | None:
+        """Sums of work(source of some pieces, state, threads), tuples of int64 arrays; None without any pieces."""
+
+    def each(self, source: Source, work: Any, state: Any) -> list[Any]:
+        """What `work` gives for every piece."""

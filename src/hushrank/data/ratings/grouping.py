@@ -6,13 +6,13 @@ a share of the memory are first parted by user, see `hushrank.data.ratings.out_o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushrank.data.ratings.rating_range import Range
-from hushrank.data.source import MAX_BLOCK_BYTES, spans_of_people
+from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, spans_of_people
 from hushrank.linalg.quantize import compiled
 
 MAX_BLOCK_RATINGS = MAX_BLOCK_BYTES // 8
@@ -42,6 +42,18 @@ class UserBlock:
     def __len__(self) -> int:
         """Number of users, those without ratings among them."""
         return len(self.indptr) - 1
+
+
+def no_users() -> UserBlock:
+    """A block without users."""
+    return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+def cut_users(users: UserBlock, max_rows: int) -> Iterator[UserBlock]:
+    """Blocks of consecutive users, views: at most `max_rows` and 8192 and, unless of one user, 2^22 ratings."""
+    for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS)):
+        part = slice(users.indptr[start], users.indptr[stop])
+        yield UserBlock(users.indptr[start : stop + 1] - users.indptr[start], users.items[part], users.values[part])
 
 
 def group_ratings(ratings: NDArray[np.void], n_users: int, n_items: int) -> tuple[UserBlock, int]:
@@ -147,6 +159,9 @@ class Tally:
 
     def see(self, items: NDArray[np.int64], ratings: NDArray[np.float64]) -> None:
         """Nothing more: a check of the data looks at values, a fit does not."""
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Tally)))
 
     def __str__(self) -> str:
         return (

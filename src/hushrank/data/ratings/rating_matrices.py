@@ -39,6 +39,10 @@ class DenseRatings:
                 store.append(group_ratings(records, len(block), self.n_items)[0])
             return store.finish()
 
+    def pieces(self, enough: int) -> None:
+        """A matrix is in the memory of this process."""
+        return None
+
     def _is_rated(self, block: NDArray[Any]) -> NDArray[np.bool_]:
         rated: NDArray[np.bool_] = ~np.isnan(block)
         return rated & (block != 0) if self._range is None else rated
@@ -58,6 +62,10 @@ class SparseRatings:
     def read(self, tally: Tally) -> UserBlock:
         """All stored entries."""
         return self._read_rows(tally) if self._X.format == "csr" else self._read_entries(tally)
+
+    def pieces(self, enough: int) -> None:
+        """A matrix is in the memory of this process."""
+        return None
 
     def _read_rows(self, tally: Tally) -> UserBlock:
         """Entries of CSR, some rows at a time: they are grouped already."""

@@ -6,23 +6,26 @@ of an unknown item is ignored, and the numbers of these go to the log, which is 
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 from os import PathLike
 from typing import Any, Protocol, cast
 
-import numpy as np
 import scipy.sparse
 
 from hushrank.data.frames import check_no_columns, is_table
+from hushrank.data.lazy_blocks import LazyBlocks, is_lazy_collection
 from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.column_names import check_names, needed_columns
 from hushrank.data.ratings.foreign_ratings import ForeignRatings, proper_block
-from hushrank.data.ratings.grouping import Tally, UserBlock, user_spans
+from hushrank.data.ratings.grouping import Tally, UserBlock, cut_users, no_users
+from hushrank.data.ratings.rating_blocks import RatingBlocks
 from hushrank.data.ratings.rating_columns import RatingTable, read_rating_file
 from hushrank.data.ratings.rating_matrices import read_dense, read_stored
 from hushrank.data.ratings.rating_range import Range, check_rating_range
-from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.ratings.regrouping import RatingGrouping
+from hushrank.data.regrouping import Group, Groups
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.exceptions import InvalidParameter
 
 __all__ = ["Ratings", "UserBlock", "read_ratings"]
@@ -39,6 +42,10 @@ class Origin(Protocol):
 
     def read(self, tally: Tally) -> UserBlock:
         """All users in one block; adds to the counts of `tally`."""
+        ...
+
+    def pieces(self, enough: int) -> list[Piece] | None:
+        """Pieces of rows that others can read, see `Source`; None where they cannot, or where users are whole."""
         ...
 
 
@@ -85,15 +92,18 @@ class Ratings(Source):
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
         """Blocks (`UserBlock`) of at most `max_rows` and 8192 users and, unless of one user, 2^22 ratings."""
-        users = self._read()
-        for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS)):
-            part = slice(users.indptr[start], users.indptr[stop])
-            indptr = users.indptr[start : stop + 1] - users.indptr[start]
-            yield UserBlock(indptr, users.items[part], users.values[part])
+        yield from cut_users(self._read(), max_rows)
 
     def empty_block(self) -> UserBlock:
         """A block without users."""
-        return UserBlock(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+        return no_users()
+
+    def regrouped(self, group: Group, enough: int = PIECE_ROWS) -> "Ratings":
+        """Ratings of a table or of files whose users are grouped elsewhere."""
+        pieces = None if self._origin is None else self._origin.pieces(enough)
+        if pieces is None:
+            return self
+        return DistantRatings(self, group(RatingGrouping(self.n_items, self.rating_range), pieces))
 
     def _read(self) -> UserBlock:
         """All users; reads them at the first call."""
@@ -114,6 +124,52 @@ class Ratings(Source):
             log.info(message, self.n_samples, self._public_users)
 
 
+class DistantRatings(Ratings):
+    """Ratings that were grouped elsewhere and stay there; their blocks are brought here if somebody asks for them.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        What is public about them.
+    groups : Groups
+        Where they are.
+    """
+
+    def __init__(self, ratings: Ratings, groups: Groups) -> None:
+        Source.__init__(self, ratings.n_samples)
+        self.n_items, self.rating_range, self.catalogue = ratings.n_items, ratings.rating_range, ratings.catalogue
+        self._public_users, self._groups, self._is_logged = ratings._public_users, groups, False
+
+    @property
+    def n_users(self) -> int:
+        """The public number of users if it was given, else those of the data."""
+        return self._settled().n_people() if self._public_users is None else self._public_users
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
+        """Blocks of the users of one place after the other."""
+        for part in self._settled().parts():
+            yield from part.source().blocks(max_rows)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """The users of each place, where they are."""
+        return self._settled().pieces()
+
+    def regrouped(self, group: Group, enough: int = PIECE_ROWS) -> "Ratings":
+        """They are where they are."""
+        return self
+
+    def forget(self) -> None:
+        """Group them again when they are next asked for."""
+        self._groups.forget()
+
+    def _settled(self) -> Groups:
+        """The groups, after the data holder was told once about all of them."""
+        if not self._is_logged:
+            self.n_samples, self._is_logged = self._groups.n_people(), True
+            self._log(self._groups.notes())
+        return self._groups
+
+
 def read_ratings(
     data: Any,
     *,
@@ -130,7 +186,8 @@ def read_ratings(
     ----------
     data : sparse matrix, array-like, table, path or Source
         A SciPy sparse matrix of users and items, whose stored entries are the ratings, or an array of them with NaN
-        for no rating; a pandas, polars, pyarrow or other eager table with the columns user, item and rating; the path
+        for no rating; a pandas, polars, pyarrow or other eager table, or a dask
+        DataFrame, with the columns user, item and rating; the path
         of a Parquet, CSV or TSV file or of a folder of them, or its address elsewhere (s3://...), with
         these columns. `Ratings` are returned as they
         are, and blocks of another `Source` of users are brought into their proper form.
@@ -161,6 +218,7 @@ def read_ratings(
 
     Examples
     --------
+    >>> import numpy as np
     >>> ratings = read_ratings([[1, np.nan, 5], [np.nan, 2, 3]], owner="example", rating_range=(1, 5))
     >>> [block] = ratings.blocks()
     >>> block.indptr.tolist(), block.items.tolist(), block.values.tolist()
@@ -174,14 +232,16 @@ def read_ratings(
     if n_users is not None and (isinstance(n_users, bool) or not isinstance(n_users, Integral) or n_users < 1):
         raise InvalidParameter(owner, "n_users", "an integer >= 1 or None", n_users)
     catalogue = None if items is None else _to_catalogue(items, owner)
-    if isinstance(data, str | PathLike) or is_table(data):
+    if isinstance(data, str | PathLike) or is_table(data) or is_lazy_collection(data):
         if catalogue is None:
-            if hasattr(data, "columns"):  # a matrix in a table gets the better reason
+            if hasattr(type(data), "columns"):  # a matrix in a table gets the better reason
                 names = [str(name) for name in getattr(data, "column_names", data.columns)]
                 check_names(names, needed_columns(columns, True, owner), owner)
             raise InvalidParameter(owner, "items", _CATALOGUE, None)
-        read = RatingTable if is_table(data) else read_rating_file
-        origin: Origin = read(data, catalogue, bounds, owner, columns)
+        read: Callable[..., Origin] = RatingTable if is_table(data) else read_rating_file
+        if is_lazy_collection(data):
+            data, read = LazyBlocks(data, owner=owner), RatingBlocks
+        origin = read(data, catalogue, bounds, owner, columns)
         return Ratings(origin, len(catalogue), n_users, bounds, catalogue)
     matrix = read_stored(data, bounds, owner) if scipy.sparse.issparse(data) else read_dense(data, bounds, owner)
     if catalogue is not None and len(catalogue) != matrix.n_items:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hushrank.data.identifiers import Codes, IdTable
 from hushrank.data.records.blocks import FloatArray, UserRecordBlock
 from hushrank.data.records.ordering import put_in_order
-from hushrank.data.source import MAX_BLOCK_BYTES, spans_of_people
+from hushrank.data.records.stores import GroupedRecords
+from hushrank.data.source import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, spans_of_people
 from hushrank.linalg.quantize import compiled
 
 MAX_BLOCK_RECORDS = 2**16
@@ -77,6 +78,13 @@ def group_records(
 def user_spans(indptr: Integers, max_users: int, record_bytes: int) -> Iterator[tuple[int, int]]:
     """Consecutive users, at most so many and, unless it is one, of no more than 2^16 records or 2^25 bytes together."""
     return spans_of_people(indptr, max_users, min(MAX_BLOCK_RECORDS, MAX_BLOCK_BYTES // record_bytes))
+
+
+def cut_users(users: GroupedRecords, max_users: int, record_bytes: int) -> Iterator[UserRecordBlock]:
+    """Blocks of consecutive users, see `user_spans`; of no more than 8192 of them."""
+    for start, stop in user_spans(users.indptr, min(max_users, MAX_BLOCK_ROWS), record_bytes):
+        first, last = int(users.indptr[start]), int(users.indptr[stop])
+        yield UserRecordBlock(users.indptr[start : stop + 1] - first, *users.read(first, last))
 
 
 @compiled

@@ -5,13 +5,15 @@ The first block is looked at before the data are charged for. A stream that can 
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from hushrank.data.records.columns import ONE_A_PERSON, Roles
 from hushrank.data.records.features import Features, PairFeatures
 from hushrank.data.records.in_memory import MemoryOrigin, read_answers
 from hushrank.data.records.loose_cells import loose_numbers
+from hushrank.data.records.origins import Origin
 from hushrank.data.records.pairs import Names, check_two, join_pair, read_pair
 from hushrank.data.records.record_streams import StreamOrigin
 from hushrank.exceptions import InvalidParameter
@@ -39,6 +41,11 @@ class MeasurementStream(StreamOrigin):
     ) -> None:
         self._part_axes = part_axes
         super().__init__(source, y, ONE_A_PERSON, features, owner)
+
+    def _maker(self) -> Callable[[Any], Origin]:
+        features = None if self.parts else self._features  # the tables of a pair have theirs in every first block
+        terms: dict[str, Any] = {"y": self._y, "features": features, "part_axes": self._part_axes}
+        return partial(MeasurementStream, **terms, owner=self._owner)
 
     def _read(self, block: Any) -> MemoryOrigin:
         X, y, _ = self._parts(block)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hushrank.data.frames import is_table
+from hushrank.data.lazy_blocks import is_lazy_collection, is_lazy_pair, lazy_records
 from hushrank.data.pieces import pieces_on
 from hushrank.data.records.blocks import RecordBlock
 from hushrank.data.records.columns import ONE_A_PERSON
@@ -108,7 +109,8 @@ def read_measurements(
         address (s3://...). A tuple
         may also hold the paths of two npy files. A stream is an iterator of blocks, or a function without arguments
         that returns one: tuples (X, y), where X may be a tuple as above, or tables. The first block is read here; what
-        an iterator yields is kept in memory or in temporary files, because it is read many times.
+        an iterator yields is kept in memory or in temporary files, because it is read many times. All may be objects
+        of Dask.
     y : array-like of shape (n_records,), column of a table, path of an npy file, or str
         Real numbers, an answer for each record. Of a table, a CSV or Parquet file or a stream of tables the name of a
         column, "target" if it is None; the path of an npy file beside one or a tuple.
@@ -149,6 +151,8 @@ def read_measurements(
 
 
 def _read_origin(X: Any, y: Any, part_axes: int | None, features: Any, owner: str) -> Origin:
+    if is_lazy_collection(X) or (part_axes is not None and is_lazy_pair(X)):
+        X, y, _ = lazy_records(X, y, None, owner)
     if isinstance(X, str | PathLike):
         return _read_path(to_path(X, owner), y, features, owner)
     if is_stream(X) and not is_table(X):

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any
 
 from hushrank.data.frames import is_table
+from hushrank.data.lazy_blocks import is_lazy_collection, lazy_records
 from hushrank.data.records.in_memory import read_in_memory
 from hushrank.data.records.origins import Origin
 from hushrank.data.records.record_files import read_record_file
@@ -42,7 +43,8 @@ def read_records(
         vector or a matrix for each record; an eager pandas, polars or pyarrow table; the path of a CSV file, a
         Parquet file or a folder of them, or its address elsewhere (s3://...);
         an iterator of blocks, which are tuples (X, y, users) or tables and
-        of which the first is read here, or a function without arguments that returns such an iterator anew each time.
+        of which the first is read here, or a function without arguments that returns such an iterator anew each time;
+        a dask DataFrame, or dask arrays X, y and users.
         `Records` and `UserRecords` are returned as they are, without `y` and `users`.
     y : array-like of shape (n_records,), column of a table, or str
         Real numbers, an answer for each record. Of a table, file or stream of tables the name of a column, "target"
@@ -91,6 +93,8 @@ def read_records(
 
 
 def _read_origin(X: Any, y: Any, users: Any, features: Sequence[Hashable] | None, owner: str) -> Origin:
+    if is_lazy_collection(X):
+        X, y, users = lazy_records(X, y, users, owner)
     if isinstance(X, str | PathLike):
         return read_record_file(X, y, users, features, owner)
     if is_stream(X) and not is_table(X):

@@ -5,7 +5,8 @@ the precision, which is always float64. In later blocks no value can raise: wher
 cell. Records of one user may lie in many blocks.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hushrank.data.records.features import Features, PairFeatures
 from hushrank.data.records.in_memory import MemoryOrigin, read_in_memory
 from hushrank.data.records.loose_cells import column_cells, loose_ids, loose_numbers
 from hushrank.data.records.origins import Batch, Origin
+from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.streams import BlockStream
 from hushrank.data.vectors import to_dtype
 from hushrank.exceptions import InvalidParameter
@@ -71,6 +73,15 @@ class StreamOrigin(Origin):
         """The blocks, large ones in pieces; ids are texts, whatever they are in a block."""
         blocks = self._stream.blocks()  # raises at once if they cannot be read again
         return self._pieces(blocks, max_rows, dtype)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """The partitions of a collection of Dask."""
+        return self._stream.pieces(self._maker())
+
+    def _maker(self) -> Callable[[Any], Origin]:
+        """Makes an origin of other blocks, with the columns that were settled; can be pickled."""
+        terms: dict[str, Any] = {"y": self._y, "users": self._users, "features": self._features, "owner": self._owner}
+        return partial(StreamOrigin, **terms)
 
     def _pieces(self, blocks: Iterator[Any], max_rows: int, dtype: np.dtype[Any]) -> Iterator[Batch]:
         for block in blocks:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +10,12 @@ from hushrank.data.identifiers import IdTable
 from hushrank.data.pieces import pieces_on
 from hushrank.data.records import out_of_core
 from hushrank.data.records.blocks import RecordBlock, UserRecordBlock
-from hushrank.data.records.grouping import code_users, group_records, user_spans
+from hushrank.data.records.grouping import code_users, cut_users, group_records
 from hushrank.data.records.in_memory import MemoryOrigin
 from hushrank.data.records.origins import Origin
+from hushrank.data.records.regrouping import RecordGrouping
 from hushrank.data.records.stores import GroupedRecords, MemoryStore
+from hushrank.data.regrouping import Group, Groups
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.data.vectors import to_float64
 
@@ -82,10 +85,7 @@ class UserRecords(Source):
 
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[UserRecordBlock]:
         """Blocks of at most `max_rows` and 8192 users and, unless of one user, 2^16 records and 2^25 bytes."""
-        users = self._read()
-        for start, stop in user_spans(users.indptr, min(max_rows, MAX_BLOCK_ROWS), self._record_bytes):
-            first, last = int(users.indptr[start]), int(users.indptr[stop])
-            yield UserRecordBlock(users.indptr[start : stop + 1] - first, *users.read(first, last))
+        yield from cut_users(self._read(), max_rows, self._record_bytes)
 
     def empty_block(self) -> UserRecordBlock:
         """A block without users."""
@@ -97,10 +97,65 @@ class UserRecords(Source):
             assert self._origin is not None
             self._grouped, n_read = _group(self._origin)
             self._origin, self.n_samples = None, len(self._grouped.indptr) - 1
-            self.n_left_out = n_read - int(self._grouped.indptr[-1])
-            message = "Not private: %s records read; %s without a user were left out."
-            log.info(message, f"{n_read:,}", f"{self.n_left_out:,}")
+            self._tell(n_read, n_read - int(self._grouped.indptr[-1]))
         return self._grouped
+
+    def regrouped(self, group: Group, enough: int = PIECE_ROWS) -> "UserRecords":
+        """Records of a table or of files that are grouped elsewhere."""
+        pieces = None if self._origin is None else self._origin.pieces(enough)
+        return self if pieces is None else DistantRecords(self, group(RecordGrouping(self._shape, self._dtype), pieces))
+
+    def _tell(self, n_read: int, n_left_out: int) -> None:
+        """Tell the data holder what was left out; nothing of it is shown unless the log is asked for."""
+        self.n_left_out = n_left_out
+        message = "Not private: %s records read; %s without a user were left out."
+        log.info(message, f"{n_read:,}", f"{n_left_out:,}")
+
+
+class DistantRecords(UserRecords):
+    """Records that were grouped elsewhere and stay there; their blocks are brought here if somebody asks for them.
+
+    Parameters
+    ----------
+    records : UserRecords
+        What is public about them.
+    groups : Groups
+        Where they are.
+    """
+
+    def __init__(self, records: UserRecords, groups: Groups) -> None:
+        Source.__init__(self, records.n_samples, records.columns)
+        self._shape, self._dtype, self._sizes = records._shape, records._dtype, records._sizes
+        self._groups, self._is_logged, self.n_left_out = groups, False, 0
+
+    @property
+    def n_users(self) -> int:
+        """Number of different ids."""
+        return self._settled().n_people()
+
+    def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Any]:
+        """Blocks of the users of one place after the other."""
+        for part in self._settled().parts():
+            yield from part.source().blocks(max_rows)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
+        """The users of each place, where they are."""
+        return self._settled().pieces()
+
+    def regrouped(self, group: Group, enough: int = PIECE_ROWS) -> "UserRecords":
+        """They are where they are."""
+        return self
+
+    def forget(self) -> None:
+        """Group them again when they are next asked for."""
+        self._groups.forget()
+
+    def _settled(self) -> Groups:
+        """The groups, after the data holder was told once about all of them."""
+        if not self._is_logged:
+            self.n_samples, self._is_logged = self._groups.n_people(), True
+            self._tell(*self._groups.notes())
+        return self._groups
 
 
 def _group(origin: Origin) -> tuple[GroupedRecords, int]:

@@ -1,6 +1,7 @@
 """One entry for all kinds of data: arrays, sparse matrices, tables, files and iterators become `Rows`."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -9,11 +10,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from hushrank.data.frames import is_table, table_cells
+from hushrank.data.lazy_blocks import LazyBlocks, is_lazy_collection
 from hushrank.data.numbers import convert, to_complex, to_number
 from hushrank.data.rows.arrays import Rows, check_real_rows, read_array, read_sparse
 from hushrank.data.rows.file_rows import read_file
 from hushrank.data.rows.table_rows import read_table
-from hushrank.data.source import MAX_BLOCK_ROWS, Block, Source
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Block, Piece, Source
 from hushrank.data.sparse import check_indices, sparse_cells
 from hushrank.data.streams import BlockStream, is_stream
 from hushrank.exceptions import InvalidParameter
@@ -35,7 +37,7 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
         polars, pyarrow or other eager table; the path of a Parquet, CSV, npy or npz file or of a folder of Parquet
         or CSV files, or the address of such files elsewhere (s3://...);
         an iterator of arrays, sparse matrices or tables, read once, of which the first is read here; a
-        function without arguments that returns such an iterator anew each time.
+        function without arguments that returns such an iterator anew each time; a dask DataFrame or array.
     owner : str
         Who asks, for error messages.
     columns : sequence of column names, optional
@@ -61,6 +63,8 @@ def read_rows(data: Any, *, owner: str, columns: Columns = None, allow_complex: 
     >>> rows.n_samples, rows.n_features, [len(block) for block in rows.blocks(2)]
     (3, 2, [2, 1])
     """
+    if is_lazy_collection(data):
+        data = LazyBlocks(data, owner=owner)
     if isinstance(data, Source):
         if not isinstance(data, Rows):
             raise InvalidParameter(owner, "X", "rows of numbers", type(data).__name__)
@@ -100,6 +104,11 @@ class StreamRows(Rows):
     def blocks(self, max_rows: int = MAX_BLOCK_ROWS) -> Iterator[Block]:
         """The blocks, each in pieces of at most `max_rows` rows."""
         return self._pieces(self._stream.blocks(), max_rows)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """The partitions of a collection of Dask."""
+        terms: dict[str, Any] = {"owner": self._owner, "columns": self._choice, "is_complex": self.is_complex}
+        return self._stream.pieces(partial(StreamRows, **terms))
 
     def _pieces(self, blocks: Iterator[Any], max_rows: int) -> Iterator[Block]:
         for block in blocks:

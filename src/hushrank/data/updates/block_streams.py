@@ -5,6 +5,7 @@ raise: where types differ from what they must be, they are read cell by cell.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from hushrank.data.frames import is_table
 from hushrank.data.id_arrays import as_text
 from hushrank.data.records.loose_cells import column_cells, loose_ids, loose_numbers
+from hushrank.data.source import PIECE_ROWS, Piece
 from hushrank.data.streams import BlockStream
 from hushrank.data.text_values import to_integers
 from hushrank.data.updates.entries import Entries, check_users, read_table, read_vectors, table_columns
@@ -59,6 +61,11 @@ class BlockUpdates:
         """The blocks, large ones in pieces; ids are texts, whatever they are in a block."""
         blocks = self._stream.blocks()  # raises at once if they cannot be read again
         return self._pieces(blocks, most)
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """The partitions of a collection of Dask."""
+        terms: dict[str, Any] = {"shape": self._shape, "needs_users": self.has_users, "owner": self._owner}
+        return self._stream.pieces(partial(BlockUpdates, **terms))
 
     def _pieces(self, blocks: Iterator[Any], most: int) -> Iterator[UpdateChunk]:
         for block in blocks:

@@ -12,6 +12,7 @@ from typing import Any
 import scipy.sparse
 
 from hushrank.data.frames import is_table
+from hushrank.data.lazy_blocks import LazyBlocks, is_lazy_collection
 from hushrank.data.source import Source
 from hushrank.data.streams import is_stream
 from hushrank.data.updates.block_streams import BlockUpdates
@@ -57,6 +58,7 @@ def read_updates(
         - the path of a CSV or Parquet file with such columns, or of a folder of them, or its address (s3://...);
         - an iterator of blocks, or a function that returns one; a block is a tuple of three vectors (of four, with
           users), such a table or such a matrix. Blocks may be of different kinds;
+        - a dask DataFrame with such columns;
         - `Updates` of this shape, which are returned as they are.
     deltas : array-like of shape (n_updates,), or column of a table
         Real numbers, what is added to the entry. An update by what is not finite is invalid.
@@ -92,6 +94,7 @@ def read_updates(
     ([0, 0], [1, 0], [0.5, -2.0])
     """
     sizes = check_shape(shape, owner)
+    rows = LazyBlocks(rows, owner=owner) if is_lazy_collection(rows) else rows
     kind = _kind_of(rows)
     if kind is None:
         return Updates(read_vectors(rows, columns, deltas, users, needs_users, owner), sizes)

@@ -7,7 +7,7 @@ from hushrank.data.ratings.catalogue import Catalogue
 from hushrank.data.ratings.leave_out import LeaveOut
 from hushrank.data.ratings.rating_range import check_rating_range
 from hushrank.data.ratings.reading import Ratings, read_ratings
-from hushrank.data.source import MAX_BLOCK_ROWS, Source
+from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.estimators.completion.held_out_kernels import Scorer
 from hushrank.estimators.completion.held_out_sums import Contest, make_contest, released_baseline
 from hushrank.estimators.completion.queries import Recommender
@@ -48,6 +48,19 @@ class HeldOutRatings(Source):
     def empty_block(self) -> Any:
         """A block without users."""
         return self.ratings.empty_block()
+
+    def pieces(self, enough: int = PIECE_ROWS) -> list[Piece] | None:
+        """Those of the ratings."""
+        pieces: list[Piece] | None = self.ratings.pieces(enough)
+        return pieces
+
+    def regrouped(self, group: Any, enough: int = PIECE_ROWS) -> "HeldOutRatings":
+        """The same evaluation of ratings that are grouped elsewhere."""
+        return HeldOutRatings(self.ratings.regrouped(group, enough), self.contest, self.rating_width)
+
+    def forget(self) -> None:
+        """The ratings are lost elsewhere."""
+        self.ratings.forget()
 
 
 def check_recommender(recommender: Any, owner: str) -> None:

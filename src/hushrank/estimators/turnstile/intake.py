@@ -6,7 +6,7 @@ and integers wrap around, which noise modulo 2^b hides as well.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,9 @@ MOST_UPDATES = 2**22
 
 LARGEST_UPDATE, _LARGEST_PRODUCT = 2**36, 2**62
 """Lattice units of one update, at most; fewer where times an entry of an operator they would not fit int64."""
+
+STEEP_BITS = 40
+"""The largest magnitudes of several states are summed up in units of 2^40: whether a sum of int64 may have wrapped."""
 
 _OWNER = "TurnstileSketch"
 _ROWS_AT_ONCE = 1024
@@ -84,22 +87,47 @@ class Intake:
         for chunk in updates.chunks(most):
             outside, not_finite = self.add(chunk)
             n_outside, n_not_finite = n_outside + outside, n_not_finite + not_finite
-        if n_outside or n_not_finite:
-            message = "Not private: %s updates outside the matrix or without a user and %s not finite were left out."
-            log.info(message, f"{n_outside:,}", f"{n_not_finite:,}")
+        self._tell(n_outside, n_not_finite)
 
     def add(self, chunk: UpdateChunk) -> tuple[int, int]:
         """Add one batch; how many of its updates were left out because they are outside, or not finite."""
         self._check_users(chunk.users)
         integers, n_outside, n_not_finite = self._bounded(chunk)
         self._refuse_invalid(n_outside, n_not_finite)
-        rows, columns, users = chunk.rows, chunk.columns, chunk.users
-        if n_outside or n_not_finite:
-            kept = np.flatnonzero(self._is_valid(chunk))
-            rows, columns, integers = rows[kept], columns[kept], integers[kept]
-            users = None if users is None else users.take(kept)
-        self._add_integers(rows, columns, integers, users)
+        self._add_integers(*self._usable(chunk, integers, n_outside + n_not_finite))
         return n_outside, n_not_finite
+
+    def absorb(self, chunk: UpdateChunk, *, to_state: bool = True) -> NDArray[np.int64]:
+        """Add one batch for whoever sums up several states and decides then: nothing is refused, sums wrap around.
+
+        Returns how many updates were outside, how many not finite, whether a sum wrapped around, and 0. Without
+        `to_state`, updates count in the totals of users alone.
+        """
+        self._check_users(chunk.users)
+        integers, n_outside, n_not_finite = self._bounded(chunk)
+        rows, columns, allowed, users = self._usable(chunk, integers, n_outside + n_not_finite)
+        if self.totals is not None:
+            codes = self.totals.codes(as_text(users))
+            allowed = self.totals.limit(codes, allowed)
+            self.totals.take(codes, allowed)
+        wrapped = to_state and self.state.add_wrapping(rows, columns, allowed)
+        return np.array([n_outside, n_not_finite, wrapped, 0], np.int64)
+
+    def take(self, arrays: list[Integers], counts: Integers, totals: Sequence[tuple[pa.Array, Integers]]) -> None:
+        """Add states that others summed up from updates, or refuse all of them.
+
+        `counts` are those of `absorb`, summed up; the last is a bound on what the sums of int64 may have reached.
+        """
+        n_outside, n_not_finite, n_wrapped, steep = (int(count) for count in counts)
+        self._refuse_invalid(n_outside, n_not_finite)
+        may_have_wrapped = n_wrapped > 0 or steep >= 2 ** (62 - STEEP_BITS)
+        with self.changing():
+            if (may_have_wrapped and not self.skips) or not self.state.merge(arrays, wraps=self.skips):
+                raise self._overflow("nothing was added")
+            for ids, spent in totals:
+                assert self.totals is not None
+                self.totals.load(ids, spent)
+        self._tell(n_outside, n_not_finite)
 
     def add_rows(self, rows: NDArray[np.int64], X: Any, users: Any, *, as_wholes: bool) -> None:
         """Add rows of numbers to rows of the matrix, each shortened to the clip as a whole, or entry by entry.
@@ -167,9 +195,28 @@ class Intake:
 
     def _add_to_state(self, rows: Integers, columns: Integers, integers: Integers) -> None:
         if not self.state.add(rows, columns, integers, wraps=self.skips):
-            kind = self.state.arrays[0].dtype.name
-            requirement = f"updates whose sums fit the {kind} of the state; this batch was not added"
-            raise InvalidParameter(_OWNER, "deltas", requirement, "an overflow")
+            raise self._overflow("this batch was not added")
+
+    def _overflow(self, consequence: str) -> InvalidParameter:
+        kind = self.state.arrays[0].dtype.name
+        requirement = f"updates whose sums fit the {kind} of the state; {consequence}"
+        return InvalidParameter(_OWNER, "deltas", requirement, "an overflow")
+
+    def _usable(
+        self, chunk: UpdateChunk, integers: Integers, n_invalid: int
+    ) -> tuple[Integers, Integers, Integers, Any]:
+        """Rows, columns, lattice integers and users of the valid updates."""
+        if not n_invalid:
+            return chunk.rows, chunk.columns, integers, chunk.users
+        kept = np.flatnonzero(self._is_valid(chunk))
+        users = None if chunk.users is None else chunk.users.take(kept)
+        return chunk.rows[kept], chunk.columns[kept], integers[kept], users
+
+    def _tell(self, n_outside: int, n_not_finite: int) -> None:
+        """Tell the data holder what was left out."""
+        if n_outside or n_not_finite:
+            message = "Not private: %s updates outside the matrix or without a user and %s not finite were left out."
+            log.info(message, f"{n_outside:,}", f"{n_not_finite:,}")
 
     def _bounded(self, chunk: UpdateChunk) -> tuple[Integers, int, int]:
         """Lattice integers, and how many updates are outside or without a user, and not finite."""

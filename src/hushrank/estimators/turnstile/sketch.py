@@ -16,15 +16,17 @@ from hushrank.archive.sealed import read_sealed, write_sealed
 from hushrank.data.findings import Check
 from hushrank.data.records.user_ids import read_user_ids
 from hushrank.data.updates.reading import read_updates
-from hushrank.data.updates.source import UpdateChunk
+from hushrank.data.updates.source import UpdateChunk, Updates
 from hushrank.data.vectors import read_vector
 from hushrank.estimators.turnstile.checkpoint import describe_sketch, restore_held, restore_parameters
+from hushrank.estimators.turnstile.elsewhere import IntakeTerms, add_elsewhere
 from hushrank.estimators.turnstile.factorization import Factorization
-from hushrank.estimators.turnstile.held import add_sketch
+from hushrank.estimators.turnstile.held import Held, add_sketch
 from hushrank.estimators.turnstile.layout import L1_UNITS
 from hushrank.estimators.turnstile.open_sketch import OpenSketch
 from hushrank.estimators.turnstile.update_check import check_updates
 from hushrank.exceptions import InvalidParameter
+from hushrank.privacy.guarantee import Unit
 
 _OWNER = "TurnstileSketch"
 
@@ -106,7 +108,7 @@ class TurnstileSketch(OpenSketch):
         )  # fmt: skip
         self._take_ownership()
 
-    def update(self, rows: Any, cols: Any = None, deltas: Any = None, *, users: Any = None) -> Self:
+    def update(self, rows: Any, cols: Any = None, deltas: Any = None, *, users: Any = None, engine: Any = None) -> Self:
         """Add deltas[e] to the entry (rows[e], cols[e]) of the matrix, for every e.
 
         Parameters
@@ -118,6 +120,9 @@ class TurnstileSketch(OpenSketch):
             Each is clipped to `bound` and rounded to the lattice, alone.
         users : array-like of int or str, optional
             Whose update it is, for unit "user" with counted totals.
+        engine : DaskEngine or "dask", optional
+            Let a cluster read files or a dask DataFrame and add them up, all of them or none. What this process alone
+            can read it adds itself. The state has the same bits.
 
         Raises
         ------
@@ -129,8 +134,25 @@ class TurnstileSketch(OpenSketch):
         with self._open() as held:
             needs_users = held.intake.totals is not None
             source = read_updates(rows, cols, deltas, users, shape=self._shape, owner=_OWNER, needs_users=needs_users)
-            held.intake.add_all(source)
+            if engine is None or not self._add_elsewhere(held, source, engine):
+                held.intake.add_all(source)
         return self
+
+    def _add_elsewhere(self, held: Held, updates: Updates, engine: Any) -> bool:
+        """Let an engine add updates that others can read; False if nobody can."""
+        from hushrank.estimator import find_folding_engine  # with scikit-learn, which a sketch does not need
+
+        found = find_folding_engine(engine, _OWNER)
+        if found is None:
+            return False
+        if self.pan_private:
+            requirement = "None for a pan-private sketch: sums of workers have no noise"
+            raise InvalidParameter(_OWNER, "engine", requirement, found)
+        intake, dtype = held.intake, np.dtype(self.integers)
+        is_promised = self._unit is Unit.USER and not self._counts_users
+        spent = None if intake.totals is None else intake.totals.content()
+        terms = (held.plan.lattice, held.plan.layout, held.key, dtype, self._shape, self._clip, is_promised, spent)
+        return add_elsewhere(intake, IntakeTerms(*terms), updates, found)
 
     def check(self, rows: Any, cols: Any = None, deltas: Any = None, *, users: Any = None) -> Check:
         """What `update` would do to these updates, for the data holder: nothing is added or charged. NOT PRIVATE."""

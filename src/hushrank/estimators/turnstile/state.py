@@ -56,6 +56,10 @@ class SketchState:
         self._add(rows, columns, -deltas)  # sums that wrapped around wrap back: integers modulo 2^b are a group
         return False
 
+    def add_wrapping(self, rows: Integers, columns: Integers, deltas: Integers) -> bool:
+        """Add updates, integers modulo 2^b; whether a sum wrapped around."""
+        return self._add(rows, columns, deltas)
+
     def merge(self, others: list[State], *, wraps: bool = False) -> bool:
         """Add the arrays of another state; False, and this one as before, if an integer overflows and must not wrap."""
         wrapped = [

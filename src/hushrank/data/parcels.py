@@ -1,0 +1,111 @@
+"""People's rows on their way to one place each: parcels of ids and numbers, as bytes.
+
+Where rows of one person lie in many parts of the data, whoever reads a part makes one parcel for every place, and all
+rows of a person are in parcels for the same one, see `places_of`. Numbers keep their bits. Parcels of one part, opened
+in the order in which they were packed, have the rows of each person in the order of that part.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushrank.data.identifiers import places_of
+
+# Ids as an Arrow array, and arrays of numbers: vectors, or matrices with a row for each id.
+Rows = tuple[pa.Array, Sequence[NDArray[Any]]]
+
+PACKED_ROWS = 2**20  # that are sorted by place at a time
+
+
+def pack(batches: Iterable[Rows], n_places: int, most: int = PACKED_ROWS) -> tuple[list[bytes], int]:
+    """A parcel for each place, empty where nobody belongs there, and how many rows have no id; these are left out.
+
+    Parameters
+    ----------
+    batches : iterable of pairs
+        Ids of one kind, and arrays of numbers; as many and of the same widths in every batch.
+    n_places : int
+    most : int
+        Rows that are sorted at a time.
+
+    Examples
+    --------
+    >>> rows = (pa.array([3, None, 5]), [np.array([0.5, 1.5, 2.5])])
+    >>> parcels, n_left_out = pack([rows], n_places=4)
+    >>> sorted(number for parcel in parcels for _, (numbers,) in unpack(parcel) for number in numbers.tolist())
+    [0.5, 2.5]
+    >>> n_left_out
+    1
+    """
+    sinks = [pa.BufferOutputStream() for _ in range(n_places)]
+    waiting: list[Rows] = []
+    n_waiting = n_left_out = 0
+    for ids, arrays in batches:
+        waiting.append((ids, arrays))
+        n_waiting += len(ids)
+        if n_waiting >= most:
+            n_left_out += _send(waiting, sinks)
+            waiting, n_waiting = [], 0
+    if waiting:
+        n_left_out += _send(waiting, sinks)
+    return [sink.getvalue().to_pybytes() for sink in sinks], n_left_out
+
+
+def unpack(parcel: Any) -> Iterator[Rows]:
+    """Ids and arrays of a parcel, bytes or an Arrow buffer; the arrays must not be written to."""
+    reader = pa.BufferReader(parcel)
+    while reader.tell() < reader.size():
+        with pa.ipc.open_stream(reader) as stream:
+            for batch in stream:
+                yield batch.column(0), [_to_numbers(column) for column in batch.columns[1:]]
+
+
+def narrow(numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """The same numbers as float32, if that holds all of them; NaN is one number here.
+
+    Examples
+    --------
+    >>> narrow(np.array([0.5, np.nan])).dtype.name, narrow(np.array([0.1])).dtype.name
+    ('float32', 'float64')
+    """
+    with np.errstate(all="ignore"):  # signaling NaNs, and numbers that do not fit
+        single = numbers.astype(np.float32)
+        return single if np.array_equal(single, numbers, equal_nan=True) else numbers
+
+
+def _send(waiting: list[Rows], sinks: list[pa.BufferOutputStream]) -> int:
+    """Write rows to the parcels of their places, each in its order; how many have none."""
+    ids = _join_ids([ids for ids, _ in waiting])
+    places = places_of(ids, len(sinks))
+    few = places.astype(np.int16) if len(sinks) < 2**15 else places  # sorted by counting
+    order = np.argsort(few, kind="stable")
+    ends = np.cumsum(np.bincount(places + 1, minlength=len(sinks) + 1))
+    columns = [np.concatenate(parts)[order] for parts in zip(*(arrays for _, arrays in waiting), strict=True)]
+    names = [str(j) for j in range(1 + len(columns))]
+    batch = pa.RecordBatch.from_arrays([ids.take(pa.array(order)), *map(_to_arrow, columns)], names)
+    for place, sink in enumerate(sinks):
+        start, stop = int(ends[place]), int(ends[place + 1])
+        if stop > start:
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch.slice(start, stop - start))
+    return int(ends[0])
+
+
+def _join_ids(parts: list[pa.Array]) -> pa.Array:
+    """Ids of one kind as one array; a part in which nobody has an id has no type of its own."""
+    types = {part.type for part in parts} - {pa.null()}
+    return pa.concat_arrays([part.cast(min(types, key=str)) if types else part for part in parts])
+
+
+def _to_arrow(numbers: NDArray[Any]) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(numbers).reshape(-1))
+    return flat if numbers.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, numbers.shape[1])
+
+
+def _to_numbers(column: pa.Array) -> NDArray[Any]:
+    if not pa.types.is_fixed_size_list(column.type):
+        return np.asarray(column.to_numpy())
+    return np.asarray(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)

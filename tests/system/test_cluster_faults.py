@@ -1,0 +1,156 @@
+"""Workers that die, as processes do: nothing changes but the time it takes, and nobody is counted twice."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("distributed", reason="needs the extra dask")
+
+import hushrank as hr
+from cluster_support import processes, sum_rows, wait_at, write_parts
+from hushrank.data.rows.reading import read_rows
+from hushrank.engine.dask import DaskEngine
+from hushrank.engine.dask_clusters import Cluster
+from hushrank.exceptions import HushrankError
+
+TERMS = {"rank": 2, "epsilon": 8.0, "delta": 1e-6, "rating_range": (1, 5), "items": 50, "random_state": 1}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """A client of two processes, of which tests kill some; Dask starts others in their place."""
+    with processes() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    rng = np.random.default_rng(2)
+    users, items, given = rng.integers(0, 900, 60_000), rng.integers(0, 50, 60_000), rng.integers(1, 6, 60_000)
+    table = pa.table({"user": users, "item": items, "rating": given.astype(np.float32)})
+    return write_parts(tmp_path_factory.mktemp("data") / "ratings", table, 6, 5000)
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    return hr.PrivateCompletion(**TERMS).fit(folder)
+
+
+def kill(client, number=0):
+    """End a worker as the system would, at once and without a word, and wait until the cluster has noticed."""
+    address, process = list(client.run(os.getpid).items())[number]
+    os.kill(process, signal.SIGKILL)
+    while address in client.nthreads():
+        time.sleep(0.02)
+    client.wait_for_workers(2)
+
+
+@contextmanager
+def killed_at(client, moment, monkeypatch):
+    """Kill a worker when the client has begun so many things on the cluster."""
+    begun, killer, compute = [], [], type(client).compute
+
+    def counted(self, *arguments, **options):
+        futures = compute(self, *arguments, **options)
+        begun.append(1)
+        if len(begun) == moment:
+            killer.append(threading.Thread(target=kill, args=(client, moment % 2)))
+            killer[0].start()
+        return futures
+
+    monkeypatch.setattr(type(client), "compute", counted)
+    yield begun
+    monkeypatch.undo()
+    killer[0].join()
+
+
+@pytest.mark.parametrize("moment", [1, 6])
+def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(workers, folder, expected, moment, monkeypatch):
+    engine = DaskEngine(workers, piece_rows=4000, place_rows=4000)
+    with killed_at(workers, moment, monkeypatch) as begun:
+        model = hr.PrivateCompletion(**TERMS, engine=engine).fit(folder)
+    assert len(begun) > moment  # the worker was killed, and the fit went on
+    assert np.array_equal(model.item_factors_, expected.item_factors_)
+    assert np.array_equal(model.item_means_, expected.item_means_) and model.privacy_ == expected.privacy_
+
+
+def test_what_is_returned_twice_is_counted_once(workers, tmp_path):
+    """One piece is summed up; its worker dies before the sums are added, and another sums it up again."""
+    numbers = [1.0] * 3 + [99.0] * 4
+    folder = write_parts(tmp_path / "all", {"a": numbers, "b": numbers}, 1, row_group_size=3)
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    found = []
+
+    def sum_up():
+        source = read_rows(folder, owner="test")
+        found.append(DaskEngine(workers, piece_rows=1).total(source, wait_at, str(trace)))
+
+    thread = threading.Thread(target=sum_up)
+    thread.start()
+    first = wait_for(trace / "piece-1.log")
+    wait_for(trace / "piece-99.log")
+    wait_until_done(workers)
+    os.kill(int(first.split()[0]), signal.SIGKILL)
+    wait_for(trace / "piece-1.log", n_lines=2)
+    (trace / "go").touch()
+    thread.join(60)
+    assert found[0].tolist() == [7, 6 + 8 * 99]
+    assert len((trace / "piece-1.log").read_text().split()) == 2
+    workers.wait_for_workers(2)
+
+
+def wait_for(path, n_lines=1):
+    while not path.exists() or len(path.read_text().split()) < n_lines:
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def wait_until_done(client):
+    """Until one sum lies in the memory of a worker: the other is not done yet."""
+    while not any("sum_pieces" in str(key) for keys in client.has_what().values() for key in keys):
+        time.sleep(0.02)
+
+
+def test_data_that_were_sent_are_sent_again(workers):
+    X = np.arange(2000.0).reshape(1000, 2)
+    engine, source = DaskEngine(workers), read_rows(X, owner="test")
+    for factor in (1, 2):
+        for number in (0, 1):
+            assert np.array_equal(engine.total(source, sum_rows, factor), factor * X.sum(axis=0).astype(np.int64))
+            kill(workers, number)
+    assert np.array_equal(engine.total(source, sum_rows, 3), 3 * X.sum(axis=0).astype(np.int64))
+
+
+def test_data_that_can_be_read_only_once_are_lost_with_their_worker(workers):
+    engine, source = DaskEngine(workers), read_rows(iter([np.ones((5, 2))]), owner="test")
+    engine.total(source, sum_rows, 1)
+    [piece] = engine._pieces(source)
+    holder = workers.who_has(piece.needs)[piece.needs[0].key][0]
+    os.kill(workers.run(os.getpid)[holder], signal.SIGKILL)
+    with pytest.raises(HushrankError, match="data that can be read only once"):
+        engine.total(source, sum_rows, 1)
+    workers.wait_for_workers(2)
+
+
+def test_a_charge_is_not_repeated_when_a_worker_dies(workers, tmp_path, monkeypatch):
+    account = hr.Ledger(tmp_path / "budget.db").create("people", epsilon=2.0)
+    rows = write_parts(tmp_path / "rows", {"a": np.arange(3000.0), "b": np.ones(3000)}, 2, 100)
+    model = hr.PrivatePCA(1, row_norm=9.0, epsilon=1.0, ledger=account, engine=DaskEngine(workers, piece_rows=100))
+    with killed_at(workers, 1, monkeypatch):
+        model.fit(rows)
+    assert [charge.event for charge in account.history()[1:]] == [model.privacy_.event]
+
+
+def test_what_every_worker_had_is_computed_again(workers):
+    future = Cluster(workers).broadcast({"a": 1})
+    assert workers.submit(len, future, pure=False).result() == 1
+    for number in (0, 1):
+        kill(workers, number)
+    assert workers.submit(len, future, pure=False).result() == 1
