@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushrank.data import identifiers
-from hushrank.data.identifiers import IdTable, code_everybody
+from hushrank.data.identifiers import IdTable, code_everybody, places_of
 from hushrank.exceptions import InvalidParameter
 
 
@@ -145,3 +145,55 @@ def test_everybody_has_a_code_or_all_are_refused():
             code_everybody(pa.array(ids), "a table", "X", "A")
     with pytest.raises(InvalidParameter, match=r"^X of A must be rows with one spelling of every user \(7, 07 and 7.0"):
         code_everybody(pa.array(["7", "07"]), "rows", "X", "A")
+
+
+# Places.
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(st.data(), st.integers(1, 60))
+@settings(deadline=None, max_examples=60)
+def test_a_place_depends_on_the_canonical_id_alone(form, data, n_places):
+    values, dtype = FORMS[form]
+    ids = data.draw(st.lists(values, max_size=40))
+    places = places_of(pa.array(ids, dtype), n_places)
+    assert places.dtype == np.int32 and len(places) == len(ids)
+    known = {}
+    for id_, place in zip(map(canonical, ids), places.tolist(), strict=True):
+        assert (place == -1) if id_ is None else (0 <= place < n_places)
+        assert known.setdefault(id_, place) == place
+    alone = [places_of(pa.array([id_], dtype), n_places)[0] for id_ in ids]  # nor on others
+    assert alone == places.tolist()
+
+
+def test_places_of_slices_types_and_nobody():
+    ids = pa.array([None, "7", "x", " 07. "], pa.large_string())
+    expected = places_of(ids, 1000)
+    assert expected[1] == expected[3] and expected[0] == -1
+    assert np.array_equal(places_of(ids[1:], 1000), expected[1:])
+    for dtype in (pa.string(), pa.binary(), pa.large_binary()):
+        assert np.array_equal(places_of(ids.cast(dtype), 1000), expected)
+    wide = places_of(pa.array([3, 2**31 - 1]), 1000)
+    for dtype in (pa.int32(), pa.uint32()):
+        assert np.array_equal(places_of(pa.array([3, 2**31 - 1], dtype), 1000), wide)
+    assert places_of(pa.nulls(2), 9).tolist() == [-1, -1] and places_of(pa.array([], pa.int64()), 9).tolist() == []
+
+
+@pytest.mark.parametrize("ids", [pa.array(range(10**5)), pa.array([f"u{i}" for i in range(10**5)])], ids=["int", "str"])
+@pytest.mark.parametrize("n_places", [2, 7, 64])
+def test_people_are_spread_evenly_and_tables_at_a_place_as_well(ids, n_places):
+    places = places_of(ids, n_places)
+    counts = np.bincount(places, minlength=n_places)
+    assert abs(counts * n_places / 10**5 - 1).max() < 6 * np.sqrt(n_places / 10**5)
+    at_one = ids.filter(pa.array(places == 0))
+    starts, data, _ = IdTable()._to_bytes(at_one)
+    tags = np.empty(len(at_one), np.uint64)
+    identifiers._look_ahead(starts, data, np.zeros(2, np.uint64), np.zeros(1, np.int64), np.zeros(1, np.uint8), tags)
+    slots = np.bincount((tags & np.uint64(63)).astype(int), minlength=64)  # of a table with 64 of them
+    assert abs(slots * 64 / len(at_one) - 1).max() < 6 * np.sqrt(64 / len(at_one))
+
+
+def test_places_are_the_same_for_everybody():
+    """Whoever reads a piece finds them alone: nothing random, and nothing of a process, is in them."""
+    assert places_of(pa.array(["ann", "bob", "7"]), 10**6).tolist() == [944723, 620768, 278871]
+    assert places_of(pa.array([7, -1]), 10**6).tolist() == [761869, 60462]

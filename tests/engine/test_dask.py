@@ -22,7 +22,7 @@ from hushrank.engine import dask, dask_bundles, dask_clusters, dask_tasks
 from hushrank.engine.dask import DaskEngine
 from hushrank.engine.local import LocalEngine
 from hushrank.engine.protocol import Engine, FoldingEngine, PlacingEngine
-from hushrank.exceptions import HushrankError, InvalidParameter
+from hushrank.exceptions import HushrankError, InvalidParameter, StateMisuse
 
 X = np.random.default_rng(3).integers(-(2**50), 2**50, (1000, 2))  # float64 holds them
 
@@ -110,10 +110,10 @@ def test_data_of_the_caller_are_sent_once(engine, monkeypatch):
 def test_what_was_sent_goes_with_the_source(engine, cluster):
     source = rows_of(X)
     engine.total(source, sum_rows, 1)
-    assert len(engine._sent) == 1
+    assert len(engine._ready) == 1
     del source
     gc.collect()
-    assert len(engine._sent) == 0
+    assert len(engine._ready) == 0
 
 
 def test_an_iterator_is_read_once(engine):
@@ -191,6 +191,36 @@ def test_what_is_no_cluster_is_refused(terms, message):
 def test_estimators_refuse_other_engines(word):
     with pytest.raises(InvalidParameter, match="engine of PrivatePCA must be an engine such as LocalEngine"):
         hr.PrivatePCA(1, row_norm=1.0, epsilon=1.0, engine=word).fit(X)
+
+
+def test_the_current_client_may_change():
+    from distributed import Client, LocalCluster
+
+    engine = DaskEngine()
+    for _ in range(2):
+        terms = {"n_workers": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(**terms) as local, Client(local):
+            assert np.array_equal(engine.total(rows_of(X), sum_rows, 1), X.sum(axis=0))
+
+
+def test_a_child_does_not_use_the_client_of_its_parent(engine):
+    engine._process += 1  # as it looks to a child
+    with pytest.raises(StateMisuse, match="a DaskEngine was used after a fork"):
+        engine.total(rows_of(X), sum_rows, 1)
+
+
+def test_dask_knows_how_large_sums_and_people_are(cluster, tmp_path):
+    from dask.sizeof import sizeof
+
+    from hushrank.data.ratings.reading import read_ratings
+
+    table = {"user": np.arange(3000) % 700, "item": np.arange(3000) // 700, "rating": np.ones(3000)}
+    folder = write_parts(tmp_path / "ratings", table)
+    placed = DaskEngine(cluster).place(read_ratings(folder, owner="test", items=7, rating_range=(0, 5)))
+    parts = list(placed._groups.parts())
+    assert sum(part.n_bytes for part in parts) >= 8 * 3000
+    assert all(part.n_bytes <= sizeof(part) <= part.n_bytes + 64 for part in parts)
+    assert sizeof(dask_tasks.Sums((np.zeros(1000, np.int64),), False)) >= 8000
 
 
 # Failures.

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra dask")
 
 from cluster_support import processes
+from hushrank.engine import dask_clusters
 from hushrank.engine.dask_clusters import ATTEMPTS, Cluster, check_cluster, connect
 from hushrank.engine.dask_tasks import Failure
 from hushrank.exceptions import HushrankError, InvalidParameter
@@ -45,6 +46,25 @@ def test_a_cluster_that_always_fails_is_told_in_one_line():
     ) as e:
         Cluster(None).again(lossy.act, lossy.forget)
     assert "12345" not in str(e.value) and lossy.n_forgotten == ATTEMPTS
+
+
+def test_a_task_that_kills_its_workers_is_not_tried_again():
+    class KilledWorker(Exception):
+        pass
+
+    def act():
+        raise KilledWorker
+
+    with pytest.raises(
+        HushrankError, match="the Dask cluster failed once, at last with KilledWorker: workers may need"
+    ):
+        Cluster(None).again(act, lambda: None)
+
+
+def test_a_cluster_without_workers_is_refused(monkeypatch):
+    monkeypatch.setattr(dask_clusters, "PATIENCE", 0.1)
+    with processes(0) as client, pytest.raises(InvalidParameter, match="engine of test must be a cluster with workers"):
+        Cluster(client).check("test")
 
 
 @pytest.mark.parametrize("error", [InvalidParameter("a", "b", "c", "d"), KeyboardInterrupt()])

@@ -5,6 +5,7 @@ all of it in integers. Only sums come back; noise is drawn where the fit was cal
 raw data and secret sums: they are as trusted as the machine that calls.
 """
 
+import os
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,7 +29,7 @@ from hushrank.engine.dask_tasks import (
 from hushrank.engine.local import Advance, LocalEngine
 from hushrank.engine.progress import show_progress
 from hushrank.engine.protocol import IntegerArray, Kernel, SharedKernel, Totals
-from hushrank.exceptions import HushrankError
+from hushrank.exceptions import HushrankError, StateMisuse
 from hushrank.parameters import check_integer
 
 PLACE_ROWS = 2**22
@@ -73,7 +74,9 @@ class DaskEngine:
         check_integer(block_rows, "block_rows", "DaskEngine", minimum=1, maximum=MAX_BLOCK_ROWS)
         self._given, self._terms = cluster, {name: int(rows) for name, rows in terms.items()}
         self._connected: Cluster | None = None
-        self._sent: weakref.WeakKeyDictionary[Source, list[Piece]] = weakref.WeakKeyDictionary()
+        self._process = os.getpid()
+        # Pieces of each source, and what reads them, as workers have it.
+        self._ready: weakref.WeakKeyDictionary[Source, tuple[list[Piece], Any]] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"DaskEngine({self._address()!r})"
@@ -111,7 +114,7 @@ class DaskEngine:
         label: str = "",
     ) -> Totals:
         """Sum of kernel(block, public_state) over all blocks, modulo 2^64; see `LocalEngine.total`."""
-        if self._pieces(source) == []:  # an empty block tells the shapes
+        if not self._again(source, partial(self._pieces, source)):  # an empty block tells the shapes
             return LocalEngine(1).total(HeldBlocks([], source.empty_block()), kernel, public_state)
         job = kernel_job(kernel, public_state)
         with show_progress(source.n_samples, label, verbose) as advance:
@@ -124,7 +127,7 @@ class DaskEngine:
         The source is some of the pieces, and has an iterator `sources()` over them. With `once_a_worker` there are as
         many sums as workers, for arrays that are large.
         """
-        if not self._pieces(source):
+        if not self._again(source, partial(self._pieces, source)):
             return None
         arrays: tuple[IntegerArray, ...] = self._run(source, Job(work, state, once_a_worker, own_versions())).arrays
         return arrays
@@ -168,8 +171,8 @@ class DaskEngine:
         """Tasks that sum up pieces, not computed yet, and how many entries each has, 0 if unknown."""
         from dask import delayed
 
-        cluster, pieces = self._cluster("DaskEngine"), self._pieces(source)
-        public, reads = cluster.broadcast(job), cluster.broadcast([piece.read for piece in pieces])
+        cluster, (pieces, reads) = self._cluster("DaskEngine"), self._prepare(source)
+        public = cluster.broadcast(job)
         bundles = bundle(cluster, pieces, job.uses_all_threads)
         leaves = [
             delayed(sum_pieces, pure=False)(public, reads, numbers, [list(pieces[number].needs) for number in numbers])
@@ -179,12 +182,14 @@ class DaskEngine:
 
     def _pieces(self, source: Source) -> list[Piece]:
         """Pieces that workers can read; of data that only this process has, blocks are sent to them, once."""
-        pieces = source.pieces(self._terms["piece_rows"])
-        if pieces is not None:
-            return pieces
-        if source not in self._sent:
-            self._sent[source] = list(self._send(source))
-        return self._sent[source]
+        return self._prepare(source)[0]
+
+    def _prepare(self, source: Source) -> tuple[list[Piece], Any]:
+        if source not in self._ready:
+            pieces = source.pieces(self._terms["piece_rows"])
+            pieces = list(self._send(source)) if pieces is None else pieces
+            self._ready[source] = pieces, self._cluster("DaskEngine").broadcast([piece.read for piece in pieces])
+        return self._ready[source]
 
     def _send(self, source: Source) -> Iterator[Piece]:
         cluster, read = self._cluster("DaskEngine"), partial(read_held, source.empty_block())
@@ -193,14 +198,17 @@ class DaskEngine:
 
     def _forget(self, source: Source) -> None:
         """Send, or group, data again: workers are gone, and the data with them."""
-        if source in self._sent and not source.can_repeat:
+        if not source.can_repeat and self._ready.pop(source, None):
             raise HushrankError("workers of the cluster were lost, and with them data that can be read only once.")
-        self._sent.pop(source, None)
+        self._ready.pop(source, None)
         source.forget()
 
     def _cluster(self, owner: str) -> Cluster:
-        if self._connected is None:
+        if os.getpid() != self._process:
+            raise StateMisuse("a DaskEngine was used after a fork: its client belongs to the process that made it.")
+        if self._connected is None or not self._connected.is_open():  # the current client may be another one by now
             self._connected = connect(self._given, self, owner)
+            self._ready.clear()
         return self._connected
 
     def _address(self) -> Any:

@@ -12,6 +12,9 @@ Result = TypeVar("Result")
 ATTEMPTS = 4
 """How often a pass is tried on a cluster that loses more than Dask itself can compute again."""
 
+PATIENCE = 300.0
+"""Seconds that a cluster has to start its first worker."""
+
 OWN_KINDS = ("processes", "threads")
 _MISSING = "available where Dask is: pip install 'hushrank[dask]'"
 _KINDS = "None, 'processes', 'threads', the address of a scheduler or a distributed.Client that is not asynchronous"
@@ -27,6 +30,10 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+
+    def is_open(self) -> bool:
+        """Whether the client can still be used."""
+        return str(self.client.status) not in ("closed", "closing")
 
     def n_threads(self) -> int:
         """Of all workers."""
@@ -53,7 +60,11 @@ class Cluster:
 
     def check(self, owner: str) -> None:
         """Refuse a cluster without workers, or whose workers have other versions; a cluster that grows does so here."""
-        self.client.submit(own_versions, pure=False).result()
+        try:
+            self.client.submit(own_versions, pure=False).result(timeout=PATIENCE)
+        except TimeoutError:
+            got = f"none in {PATIENCE:.0f} seconds"
+            raise InvalidParameter(owner, "engine", "a cluster with workers", got) from None
         mine = own_versions()
         for theirs in self.again(lambda: self.client.run(own_versions), lambda: None).values():
             if tuple(theirs) != mine:
@@ -72,9 +83,11 @@ class Cluster:
                 raise
             except Exception as error:
                 forget()
-                if attempt == ATTEMPTS:
-                    message = f"the Dask cluster failed {ATTEMPTS} times, at last with {type(error).__name__}"
-                    raise HushrankError(f"{message}: workers may need more memory (docs/scale.md).") from error
+                kind = type(error).__name__
+                if attempt == ATTEMPTS or kind == "KilledWorker":  # Dask itself has tried that four times
+                    times = "once" if attempt == 1 else f"{attempt} times"
+                    message = f"the Dask cluster failed {times}, at last with {kind}"
+                    raise HushrankError(f"{message}: workers may need more memory (docs/guide/clusters.md).") from error
             else:
                 if isinstance(result, Failure):
                     raise result.error

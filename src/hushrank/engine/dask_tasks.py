@@ -58,6 +58,9 @@ class Sums:
     arrays: tuple[IntegerArray, ...]
     is_tuple: bool
 
+    def __sizeof__(self) -> int:
+        return sum(getattr(array, "nbytes", 0) for array in self.arrays)  # what Dask goes by
+
     def result(self) -> Any:
         """In the form of the kernel."""
         return self.arrays if self.is_tuple else self.arrays[0]

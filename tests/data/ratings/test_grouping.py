@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushrank.data.ratings.grouping import RATING, Tally, UserBlock, group_ratings, scale_ratings, user_spans
+from hushrank.data.ratings import grouping
+from hushrank.data.ratings.grouping import (
+    RATING,
+    Tally,
+    UserBlock,
+    cut_users,
+    group_ratings,
+    no_users,
+    scale_ratings,
+    user_spans,
+)
 from rating_support import users_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 6), st.floats(-1, 1)), max_size=40)
@@ -142,6 +152,12 @@ def test_the_tally_is_one_line():
     )
 
 
+def test_tallies_add_up():
+    one, other = Tally(10, 1, 2, 3, 4, 5), Tally(100, 10, 20, 30, 40, 50)
+    assert one + other == other + one == Tally(110, 11, 22, 33, 44, 55)
+    assert one == Tally(10, 1, 2, 3, 4, 5) and one + Tally() == one
+
+
 # Spans.
 
 
@@ -161,3 +177,18 @@ def test_blocks_count_their_users():
     assert len(block) == 2
     with pytest.raises(AttributeError):
         block.items = None
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 10**6])
+def test_cut_users_are_views_of_whole_users(monkeypatch, max_rows):
+    monkeypatch.setattr(grouping, "MAX_BLOCK_ROWS", 3)
+    indptr = np.array([0, 2, 2, 3, 7, 8])
+    users = UserBlock(indptr, np.arange(8, dtype=np.int32), np.linspace(-1, 1, 8, dtype=np.float32))
+    blocks = list(cut_users(users, max_rows))
+    assert [len(block) for block in blocks] == {1: [1] * 5, 2: [2, 2, 1], 10**6: [3, 2]}[max_rows]
+    assert [user for block in blocks for user in users_of(block)] == users_of(users)
+    assert all(np.shares_memory(block.items, users.items) for block in blocks if len(block.items))
+
+
+def test_nobody():
+    assert len(no_users()) == 0 and users_of(no_users()) == [] and list(cut_users(no_users(), 5)) == []

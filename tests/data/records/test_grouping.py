@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from hushrank.data.records import features as features_module
 from hushrank.data.records import grouping
+from hushrank.data.records.blocks import UserRecordBlock
 from hushrank.data.records.features import Features
-from hushrank.data.records.grouping import code_users, group_records, user_spans
+from hushrank.data.records.grouping import code_users, cut_users, group_records, user_spans
+from hushrank.data.records.stores import MemoryStore
 from hushrank.data.vectors import to_float64
 
 # Numbers whose bits differ though they are equal, that equal nothing, or that no calculation survives.
@@ -190,3 +192,15 @@ def test_a_record_longer_than_a_block_is_a_block():
     assert list(user_spans(np.array([0, 1, 3, 4]), 8192, 2**26)) == [(0, 1), (1, 2), (2, 3)]
     assert list(user_spans(np.array([0, 1, 10**5, 10**5 + 1]), 8192, 8)) == [(0, 1), (1, 2), (2, 3)]
     assert list(user_spans(np.array([0]), 8192, 8)) == []
+
+
+@pytest.mark.parametrize("max_users", [1, 2, 10**6])
+def test_cut_users_are_whole_users(monkeypatch, max_users):
+    monkeypatch.setattr(grouping, "MAX_BLOCK_ROWS", 3)
+    users = UserRecordBlock(np.array([0, 2, 3, 7, 8]), np.arange(16.0).reshape(8, 2), np.arange(8.0))
+    blocks = list(cut_users(MemoryStore(users), max_users, 16))
+    assert [len(block) for block in blocks] == {1: [1] * 4, 2: [2, 2], 10**6: [3, 1]}[max_users]
+    assert [user for block in blocks for user in users_of(block)] == users_of(users)
+    assert all(block.indptr[0] == 0 and np.shares_memory(block.X, users.X) for block in blocks)
+    few = [len(block) for block in cut_users(MemoryStore(users), max_users, 2**24)]  # two records of 2^24 bytes
+    assert few == [1, 1, 1, 1]

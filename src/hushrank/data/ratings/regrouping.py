@@ -71,6 +71,9 @@ class RatingPart:
         """Memory of the ratings."""
         return self.users.indptr.nbytes + self.users.items.nbytes + self.users.values.nbytes
 
+    def __sizeof__(self) -> int:
+        return self.n_bytes  # by which a cluster decides what to keep in memory
+
     def source(self) -> "PartRatings":
         """The users in blocks."""
         return PartRatings(self.users)

@@ -83,6 +83,9 @@ class RecordPart:
         """Memory of the records."""
         return self.users.indptr.nbytes + self.users.X.nbytes + self.users.y.nbytes
 
+    def __sizeof__(self) -> int:
+        return self.n_bytes  # by which a cluster decides what to keep in memory
+
     def source(self) -> "PartRecords":
         """The users in blocks."""
         return PartRecords(self.users)

@@ -70,6 +70,9 @@ class UpdatePart:
         ids = 0 if self.updates.users is None else int(self.updates.users.nbytes)
         return ids + sum(one.nbytes for one in (self.updates.rows, self.updates.columns, self.updates.deltas))
 
+    def __sizeof__(self) -> int:
+        return self.n_bytes  # by which a cluster decides what to keep in memory
+
     def source(self) -> Updates:
         """The updates, to be read as any others."""
         return Updates(JoinedUpdates(self.updates), self.shape)
