@@ -40,8 +40,12 @@ def fit(folder: Path, way: str) -> None:
 
         print(json.dumps(_private(folder, LocalEngine(int(count)))))
         return
+    import dask
     from distributed import Client, LocalCluster
 
+    from hushrank.engine.dask_clusters import MEMORY_SETTINGS
+
+    dask.config.set(MEMORY_SETTINGS)
     terms = {"threads_per_worker": 1, "memory_limit": f"{WORKER_GIGABYTES}GB", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=int(count), **terms) as cluster, Client(cluster) as client:
         if "alone" in way:

@@ -87,8 +87,8 @@ class PrivateEstimator(PrivateRelease, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, path of a Parquet, CSV, npy or npz file or of a folder of Parquet files, \
-iterator of blocks, or function that returns such an iterator
+        X : array, sparse matrix, DataFrame, path or address of a Parquet, CSV, npy or npz file or of a folder of \
+Parquet or CSV files, iterator of blocks, function that returns such an iterator, or dask DataFrame or array
             Rows of shape (n_samples, n_features). Rows that are not finite count as zero; their number goes to the
             log "hushrank", which is for the data holder only. An iterator is used up even by a fit that is refused.
         y : ignored

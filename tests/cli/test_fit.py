@@ -295,6 +295,7 @@ RUNNING = {
     "--dataset",
     "--note",
     "--threads",
+    "--cluster",
     "--seed",
     "--quiet",
     "--verbose",

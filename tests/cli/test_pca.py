@@ -20,7 +20,8 @@ from hushrank.report.components import components_page
 
 def test_help_explains_input_bound_and_ledger():
     text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
-    for part in ("Parquet file, a folder", "hushrank pca patients.parquet", "without looking at the data", "plan pca"):
+    told = "Parquet file, a CSV file with a header, a folder of them"
+    for part in (told, "hushrank pca patients.parquet", "without looking at the data", "plan pca"):
         assert part in text
     for option in ("--components", "--row-norm", "--epsilon", "--delta", "--center", "--ledger", "--out", "--json"):
         assert option in text

@@ -155,12 +155,20 @@ def test_parcels_are_read_from_buffers():
 def test_narrow_numbers_are_the_same_numbers(numbers):
     wide = np.array(numbers, np.float64)
     found = narrow(wide)
-    back = found.astype(np.float64)
-    assert found.dtype in (np.float32, np.float64) and np.array_equal(back, wide, equal_nan=True)
-    assert np.array_equal(np.signbit(back[back == 0]), np.signbit(wide[wide == 0]))
+    assert np.array_equal(found.astype(np.float64), wide, equal_nan=True)
     with np.errstate(over="ignore"):
         fits = all(number != number or float(np.float32(number)) == number for number in numbers)
-    assert (found.dtype == np.float32) == fits
+    small = all(number == number and abs(number) < 128 and number == int(number) for number in numbers)
+    if small or -128.0 not in numbers:
+        assert found.dtype == (np.int8 if small else np.float32 if fits else np.float64)
+
+
+@pytest.mark.parametrize(
+    ("integers", "name"), [([1, -128], "int8"), ([128], "int16"), ([2**31], "int64"), ([], "int8")]
+)
+def test_narrow_integers_are_the_same_integers(integers, name):
+    found = narrow(np.array(integers, np.int64))
+    assert found.dtype.name == name and found.tolist() == integers
 
 
 @pytest.mark.parametrize("numbers", [[1e300], [-1e300, 0.5], [1e-300], [5e-324], [0.1], [2.0**24 + 1]])

@@ -209,7 +209,7 @@ def test_a_child_does_not_use_the_client_of_its_parent(engine):
         engine.total(rows_of(X), sum_rows, 1)
 
 
-def test_dask_knows_how_large_sums_and_people_are(cluster, tmp_path):
+def test_dask_knows_how_large_the_data_of_people_are(cluster, tmp_path):
     from dask.sizeof import sizeof
 
     from hushrank.data.ratings.reading import read_ratings
@@ -220,7 +220,6 @@ def test_dask_knows_how_large_sums_and_people_are(cluster, tmp_path):
     parts = list(placed._groups.parts())
     assert sum(part.n_bytes for part in parts) >= 8 * 3000
     assert all(part.n_bytes <= sizeof(part) <= part.n_bytes + 64 for part in parts)
-    assert sizeof(dask_tasks.Sums((np.zeros(1000, np.int64),), False)) >= 8000
 
 
 # Failures.

@@ -12,14 +12,15 @@ from hushrank.engine.dask_tasks import (
     Frozen,
     HeldBlocks,
     Job,
-    Sums,
     add_sums,
     check_versions,
+    from_sums,
     kernel_job,
     own_versions,
     sum_pieces,
     telling,
     thaw,
+    to_sums,
 )
 from hushrank.exceptions import HushrankError, InvalidParameter
 
@@ -35,7 +36,7 @@ def read_part(X):
 def test_pieces_are_summed_up_as_one_source():
     X = np.arange(20.0).reshape(10, 2)
     sums = sum_pieces(kernel_job(count_rows, None), [read_part] * 3, [0, 2], [[X[:4]], [X[4:]]])
-    assert sums.result().tolist() == [10, 190]
+    assert from_sums(sums).tolist() == [10, 190]
 
 
 def test_a_task_returns_what_it_raises():
@@ -46,7 +47,7 @@ def test_a_task_returns_what_it_raises():
 def test_a_failure_is_handed_on():
     failure = Failure(ValueError("told"))
     assert sum_pieces(kernel_job(count_rows, None), [read_part], [0], [[failure]]) is failure
-    assert add_sums(Sums((np.zeros(1, np.int64),), False), failure) is failure
+    assert add_sums([False, np.zeros(1, np.int64)], failure) is failure
 
 
 def test_an_error_that_cannot_be_sent_is_told_by_its_kind():
@@ -62,20 +63,20 @@ def test_an_error_that_cannot_be_sent_is_told_by_its_kind():
 
 
 def test_sums_of_others_are_not_changed():
-    first, second = (Sums((np.full(2, value, np.int64), np.ones(1, np.int64)), True) for value in (2**63 - 1, 5))
+    first, second = ([True, np.full(2, value, np.int64), np.ones(1, np.int64)] for value in (2**63 - 1, 5))
     total = add_sums(first, second, second)
-    assert [array.tolist() for array in total.result()] == [[-(2**63) + 9] * 2, [3]]
-    assert first.arrays[0].tolist() == [2**63 - 1] * 2 and second.arrays[0].tolist() == [5, 5]
+    assert [array.tolist() for array in from_sums(total)] == [[-(2**63) + 9] * 2, [3]]
+    assert first[1].tolist() == [2**63 - 1] * 2 and second[1].tolist() == [5, 5]
 
 
 def test_the_form_of_a_kernel_is_kept():
     array = np.arange(3)
-    assert Sums((array,), False).result() is array and Sums((array,), True).result() == (array,)
+    assert from_sums(to_sums(array)) is array and from_sums(to_sums((array,))) == (array,)
 
 
 def test_nothing_of_the_data_is_printed():
     secret = np.full(2, 12345)
-    shown = [repr(one) for one in (Sums((secret,), False), Failure(ValueError("12345")), Frozen(b"12345"))]
+    shown = [repr(one) for one in (Failure(ValueError("12345")), Frozen(b"12345"))]
     shown.append(repr(Job(count_rows, secret, False, own_versions())))
     assert not any("12345" in text for text in shown)
 

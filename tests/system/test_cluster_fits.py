@@ -36,7 +36,8 @@ def assert_same(model, other):
 # One of every sum; `make audit` has all others.
 OFTEN = {
     "pca, private center", "pca, complex", "covariance, exponential", "low rank, Wishart",
-    "pca, private radius, columns", "pca, private radius and center", "covariance, private radius, scales", "completion, spectral, many factors",
+    "pca, private radius, columns", "pca, private radius and center", "covariance, private radius, scales",
+    "completion, spectral, many factors",
     "completion, spectral, no offsets", "completion, spectral, implicit, features", "completion, spectral, features",
     "completion, als, tail", "completion, als, implicit", "completion, factored gradient",
     "personalization, gradient, labels", "personalization, altmin, blocks", "personalization, exponential, labels",

@@ -21,6 +21,7 @@ from hushrank.cli.accounts import (
     tell_account,
     telling_warnings,
 )
+from hushrank.cli.engines import ENGINE_OPTIONS, make_engine
 from hushrank.cli.fit import SEED_AND_QUIET_OPTIONS, show_notes
 from hushrank.cli.messages import about_file
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options, parameter_options, table_options
@@ -48,7 +49,7 @@ OPTIONS = options(
     parameter_options(planner("PrivateCompletion"), has_ledger=True),
     RATING_COLUMN_OPTIONS,
     LEDGER_OPTIONS,
-    click.option("--threads", type=int, help="Threads to use. Default: all cores."),
+    ENGINE_OPTIONS,
     SEED_AND_QUIET_OPTIONS,
     JSON_OPTION,
 )
@@ -65,6 +66,7 @@ def command(
     out: Path | None,
     force: bool,
     threads: int | None,
+    cluster: str | None,
     seed: int | None,
     quiet: bool,
     as_json: bool,
@@ -101,7 +103,7 @@ def command(
     columns = named_columns(*(given.pop(f"{role}_col") for role in ("user", "item", "rating")))
     level = show_notes(quiet, False)
     account = open_account(address, dataset, note)
-    terms = {"engine": find("LocalEngine")(threads=threads), "verbose": level}
+    terms = {"engine": make_engine(threads, cluster), "verbose": level}
     if path is None:
         parameters["delta"] = choose_delta(parameters["delta"], account)
         model = find("PrivateCompletion")(**parameters, random_state=seed, **terms)

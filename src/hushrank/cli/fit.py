@@ -26,6 +26,7 @@ from hushrank.cli.accounts import (
     telling_warnings,
 )
 from hushrank.cli.checking import CHECK_OPTION, run_check
+from hushrank.cli.engines import ENGINE_OPTIONS, make_engine
 from hushrank.cli.messages import about_file
 from hushrank.cli.options import (
     COLUMNS_OPTION,
@@ -55,7 +56,7 @@ RUN_OPTIONS = options(
     click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Model file to write."),
     FORCE_OPTION,
     LEDGER_OPTIONS,
-    click.option("--threads", type=int, help="Threads to use. Default: all cores."),
+    ENGINE_OPTIONS,
     SEED_AND_QUIET_OPTIONS,
     click.option(
         "--verbose",
@@ -196,6 +197,7 @@ def learn(
     note: str | None = None,
     force: bool = False,
     threads: int | None,
+    cluster: str | None = None,
     seed: int | None,
     quiet: bool,
     verbose: bool,
@@ -216,7 +218,7 @@ def learn(
     check_ledger_options(ledger_address, dataset, note)
     level = show_notes(quiet, verbose)
     account = open_account(ledger_address, dataset, note)
-    terms = {"ledger": account, "random_state": seed, "engine": find("LocalEngine")(threads=threads), "verbose": level}
+    terms = {"ledger": account, "random_state": seed, "engine": make_engine(threads, cluster), "verbose": level}
     estimator = find(name)
     parameters = {key: others.pop(key) for key in estimator.parameter_table() if key in others}
     if account is not None:

@@ -16,7 +16,7 @@ _MENDED = ("a table of real numbers and booleans", "a CSV file with a name for e
 _DATA = ("X", "y", "users", "updates", "ratings", "history", "pairs")
 _WHO = {
     "X": "the data", "updates": "the data",
-    "y": "--target", "users": "--user", "random_state": "--seed", "ledger": "--ledger",
+    "y": "--target", "users": "--user", "random_state": "--seed", "ledger": "--ledger", "engine": "--cluster",
 }  # fmt: skip
 _BUDGET = {name: f"--{name}" for name in ("epsilon", "delta", "neighbors", "unit", "pure")}
 _OF_A_DATA_SET = {"name": "the name of the data set"}
@@ -26,6 +26,7 @@ _OTHERS: Mapping[str, Mapping[str, str]] = {
     "Budget": _BUDGET,
     "Account.with_note": {"note": "--note"},
     "LocalEngine": {"threads": "--threads"},
+    "DaskEngine": {"cluster": "--cluster"},
     "evaluate": {"ratings": "the data"},
     "limits of columns": dict.fromkeys(("X", "file"), "the file of --column-bounds"),
     **{owner: {"X": "the data", "row_norm": "--row-norm", "center": "--center"} for owner in ("check", "inspect")},

@@ -63,22 +63,29 @@ def unpack(parcel: Any) -> Iterator[Rows]:
                 yield batch.column(0), [_to_numbers(column) for column in batch.columns[1:]]
 
 
-def narrow(numbers: NDArray[np.float64]) -> NDArray[Any]:
-    """The same numbers as float32, if that holds all of them; NaN is one number here.
+def narrow(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in the narrowest type that holds all of them; NaN is one number, and zero has no sign.
 
     Examples
     --------
-    >>> narrow(np.array([0.5, np.nan])).dtype.name, narrow(np.array([0.1])).dtype.name
-    ('float32', 'float64')
+    >>> [narrow(np.array(one)).dtype.name for one in ([1.0, 5.0], [0.5, np.nan], [0.1], [70000, -1])]
+    ['int8', 'float32', 'float64', 'int32']
     """
-    with np.errstate(all="ignore"):  # signaling NaNs, and numbers that do not fit
-        single = numbers.astype(np.float32)
-        return single if np.array_equal(single, numbers, equal_nan=True) else numbers
+    types = _OF_FLOATS if numbers.dtype.kind == "f" else _OF_INTEGERS
+    for dtype in types:
+        with np.errstate(all="ignore"):  # signaling NaNs, and numbers that do not fit
+            narrower = numbers.astype(dtype)
+            if np.array_equal(narrower, numbers, equal_nan=True):
+                return narrower
+    return numbers
+
+
+_OF_FLOATS, _OF_INTEGERS = (np.int8, np.float32), (np.int8, np.int16, np.int32)
 
 
 def _send(waiting: list[Rows], sinks: list[pa.BufferOutputStream]) -> int:
     """Write rows to the parcels of their places, each in its order; how many have none."""
-    ids = _join_ids([ids for ids, _ in waiting])
+    ids = _narrow_ids(_join_ids([ids for ids, _ in waiting]))
     places = places_of(ids, len(sinks))
     few = places.astype(np.int16) if len(sinks) < 2**15 else places  # sorted by counting
     order = np.argsort(few, kind="stable")
@@ -98,6 +105,16 @@ def _join_ids(parts: list[pa.Array]) -> pa.Array:
     """Ids of one kind as one array; a part in which nobody has an id has no type of its own."""
     types = {part.type for part in parts} - {pa.null()}
     return pa.concat_arrays([part.cast(min(types, key=str)) if types else part for part in parts])
+
+
+def _narrow_ids(ids: pa.Array) -> pa.Array:
+    """The same ids; integers as int32, if that holds all of them: they are one kind of ids."""
+    if ids.type != pa.int64():
+        return ids
+    try:
+        return ids.cast(pa.int32())
+    except pa.ArrowInvalid:
+        return ids
 
 
 def _to_arrow(numbers: NDArray[Any]) -> pa.Array:

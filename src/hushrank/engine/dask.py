@@ -22,6 +22,7 @@ from hushrank.engine.dask_tasks import (
     Job,
     Sums,
     Work,
+    from_sums,
     kernel_job,
     own_versions,
     sum_pieces,
@@ -118,7 +119,7 @@ class DaskEngine:
             return LocalEngine(1).total(HeldBlocks([], source.empty_block()), kernel, public_state)
         job = kernel_job(kernel, public_state)
         with show_progress(source.n_samples, label, verbose) as advance:
-            result: Totals = self._run(source, job, advance if verbose else None).result()
+            result: Totals = from_sums(self._run(source, job, advance if verbose else None))
         return result
 
     def fold(self, source: Source, work: Work, state: Any, *, once_a_worker: bool) -> tuple[IntegerArray, ...] | None:
@@ -129,14 +130,14 @@ class DaskEngine:
         """
         if not self._again(source, partial(self._pieces, source)):
             return None
-        arrays: tuple[IntegerArray, ...] = self._run(source, Job(work, state, once_a_worker, own_versions())).arrays
-        return arrays
+        sums: tuple[IntegerArray, ...] = from_sums(self._run(source, Job(work, state, once_a_worker, own_versions())))
+        return sums
 
     def each(self, source: Source, work: Work, state: Any) -> list[Any]:
         """What work(source, state, threads) gives for every piece; anything that can be pickled."""
         job = Job(work, state, False, own_versions())
         results: list[Any] = self._again(source, partial(self._results, source, job))
-        return [one.result() for one in results]
+        return [from_sums(one) for one in results]
 
     def _again(self, source: Source, action: Callable[[], Any]) -> Any:
         return self._cluster("DaskEngine").again(action, partial(self._forget, source))
@@ -198,9 +199,10 @@ class DaskEngine:
 
     def _forget(self, source: Source) -> None:
         """Send, or group, data again: workers are gone, and the data with them."""
-        if not source.can_repeat and self._ready.pop(source, None):
-            raise HushrankError("workers of the cluster were lost, and with them data that can be read only once.")
+        was_ready = source in self._ready
         self._ready.pop(source, None)
+        if was_ready and not source.can_repeat:
+            raise HushrankError("workers of the cluster were lost, and with them data that can be read only once.")
         source.forget()
 
     def _cluster(self, owner: str) -> Cluster:

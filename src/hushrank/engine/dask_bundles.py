@@ -11,7 +11,7 @@ from hushrank.engine.dask_clusters import Cluster
 from hushrank.engine.dask_tasks import HeldBlocks, add_sums
 
 HELD_BYTES = 2**24  # of blocks that are sent to a worker at a time
-TOGETHER_BYTES = 2**30  # of people who were brought together, for one task
+TOGETHER_BYTES = 2**31  # of people who were brought together, for one task
 
 _TASKS_A_THREAD = 8  # of a pass: enough to share out evenly, few enough for the scheduler
 _FAN_IN, _SHARED_FAN_IN = 8, 2

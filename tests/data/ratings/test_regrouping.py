@@ -239,7 +239,7 @@ def test_single_precision_is_sent_where_it_holds_the_ratings():
     [origin] = origins([("a", 0, 3.5), ("b", 1, 4.0)], [], (1.0, 5.0))
     grouping = RatingGrouping(N_ITEMS, (1.0, 5.0))
     [(_, [items, ratings])] = grouping.rows(origin)
-    assert items.dtype == np.int32 and ratings.dtype == np.float32
+    assert items.dtype == np.int16 and ratings.dtype == np.float32
     [(_, arrays)] = RatingGrouping(N_ITEMS, None).rows(origin)
     assert len(arrays) == 1
     part = grouping.join(rows_of([]), 4)

@@ -227,7 +227,8 @@ def read_ratings(
     if columns is not None and not (isinstance(data, str | PathLike) or is_table(data)):
         check_no_columns(list(columns), owner)
     if isinstance(data, Source):
-        return data if type(data) in (Ratings, DistantRatings) else cast(Ratings, ForeignRatings(data, owner))
+        is_own = type(data) in (Ratings, DistantRatings)
+        return cast(Ratings, data if is_own else ForeignRatings(data, owner))
     bounds = None if is_implicit else check_rating_range(rating_range, owner)
     if n_users is not None and (isinstance(n_users, bool) or not isinstance(n_users, Integral) or n_users < 1):
         raise InvalidParameter(owner, "n_users", "an integer >= 1 or None", n_users)

@@ -29,10 +29,14 @@ class RatingGrouping:
     n_items: int
     rating_range: Range | None
 
+    @property
+    def _item_type(self) -> type[np.signedinteger[Any]]:
+        return np.int16 if self.n_items < 2**15 else np.int32
+
     def rows(self, origin: Any) -> Iterator[Rows]:
         """Users, positions of items, and ratings."""
         for ids, items, ratings in origin.batches():
-            places = items.astype(np.int32)
+            places = items.astype(self._item_type)
             yield ids, [places] if self.rating_range is None else [places, narrow(ratings)]
 
     def join(self, rows: Iterator[Rows], n_left_out: int) -> "RatingPart":

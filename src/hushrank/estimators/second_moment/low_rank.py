@@ -81,7 +81,7 @@ class PrivateLowRank(LowRankPlanner, SecondMomentEstimator):
     random_state : int or None, default None
         None draws keys from the operating system. A seed makes the model repeatable and therefore not releasable:
         `privacy_` says so.
-    engine : LocalEngine or None, default None
+    engine : LocalEngine, DaskEngine, "dask" or None, default None
         Where sums over rows are computed; None uses all cores. The result has the same bits for any engine.
     verbose : int, default 0
         On stderr: 1 shows what share is done and the time left, 2 the numbers of rows as well, which are not private.
