@@ -46,28 +46,28 @@ def kill(client, number=0):
     """End a worker as the system would, at once and without a word, and wait until the cluster has noticed."""
     address, process = list(client.run(os.getpid).items())[number]
     os.kill(process, signal.SIGKILL)
-    while address in client.nthreads():
-        time.sleep(0.02)
+    wait_for(lambda: address not in client.nthreads())
     client.wait_for_workers(2)
 
 
 @contextmanager
 def killed_at(client, moment, monkeypatch):
     """Kill a worker when the client has begun so many things on the cluster."""
-    begun, killer, compute = [], [], type(client).compute
+    begun, compute = [], type(client).compute
+    address, process = list(client.run(os.getpid).items())[moment % 2]
 
     def counted(self, *arguments, **options):
         futures = compute(self, *arguments, **options)
         begun.append(1)
         if len(begun) == moment:
-            killer.append(threading.Thread(target=kill, args=(client, moment % 2)))
-            killer[0].start()
+            os.kill(process, signal.SIGKILL)
         return futures
 
     monkeypatch.setattr(type(client), "compute", counted)
     yield begun
     monkeypatch.undo()
-    killer[0].join()
+    wait_for(lambda: address not in client.nthreads())
+    client.wait_for_workers(2)
 
 
 @pytest.mark.parametrize("moment", [1, 6])
@@ -80,42 +80,41 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(workers, folder,
     assert np.array_equal(model.item_means_, expected.item_means_) and model.privacy_ == expected.privacy_
 
 
-def test_what_is_returned_twice_is_counted_once(workers, tmp_path):
-    """One piece is summed up; its worker dies before the sums are added, and another sums it up again."""
+def test_what_is_returned_twice_is_counted_once(tmp_path):
+    """One piece is summed up; its worker dies before the sums are added, and it is summed up again."""
     numbers = [1.0] * 3 + [99.0] * 4
     folder = write_parts(tmp_path / "all", {"a": numbers, "b": numbers}, 1, row_group_size=3)
-    trace = tmp_path / "trace"
+    trace, found = tmp_path / "trace", []
     trace.mkdir()
-    found = []
 
-    def sum_up():
+    def sum_up(client):
         source = read_rows(folder, owner="test")
-        found.append(DaskEngine(workers, piece_rows=1).total(source, wait_at, str(trace)))
+        found.append(DaskEngine(client, piece_rows=1).total(source, wait_at, str(trace)))
 
-    thread = threading.Thread(target=sum_up)
-    thread.start()
-    first = wait_for(trace / "piece-1.log")
-    wait_for(trace / "piece-99.log")
-    wait_until_done(workers)
-    os.kill(int(first.split()[0]), signal.SIGKILL)
-    wait_for(trace / "piece-1.log", n_lines=2)
-    (trace / "go").touch()
-    thread.join(60)
+    with processes(2, threads=2) as client:  # both pieces are begun, wherever Dask puts them
+        thread = threading.Thread(target=sum_up, args=(client,))
+        thread.start()
+        wait_for(lambda: lines_of(trace / "piece-1.log") and lines_of(trace / "piece-99.log"))
+        wait_for(lambda: any("sum_pieces" in str(key) for keys in client.has_what().values() for key in keys))
+        os.kill(int(lines_of(trace / "piece-1.log")[0]), signal.SIGKILL)
+        wait_for(lambda: len(lines_of(trace / "piece-1.log")) == 2)
+        (trace / "go").touch()
+        thread.join(60)
     assert found[0].tolist() == [7, 6 + 8 * 99]
-    assert len((trace / "piece-1.log").read_text().split()) == 2
-    workers.wait_for_workers(2)
+    assert len(lines_of(trace / "piece-1.log")) == 2
 
 
-def wait_for(path, n_lines=1):
-    while not path.exists() or len(path.read_text().split()) < n_lines:
+def lines_of(path):
+    return path.read_text().split() if path.exists() else []
+
+
+def wait_for(is_so):
+    """Until something is so; a minute at most."""
+    for _ in range(3000):
+        if is_so():
+            return
         time.sleep(0.02)
-    return path.read_text()
-
-
-def wait_until_done(client):
-    """Until one sum lies in the memory of a worker: the other is not done yet."""
-    while not any("sum_pieces" in str(key) for keys in client.has_what().values() for key in keys):
-        time.sleep(0.02)
+    raise AssertionError("it never was so")
 
 
 def test_data_that_were_sent_are_sent_again(workers):
