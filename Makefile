@@ -68,6 +68,7 @@ bench-scale: $(VENV)/.installed  ## Private recommenders of up to 1e8 ratings; t
 
 bench-cluster: $(VENV)/.installed  ## A recommender of 2e8 ratings on Dask clusters; takes 5 GB of disk and half an hour
 	$(BIN)/python benchmarks/bench_cluster.py
+	$(BIN)/python benchmarks/bench_cluster_constants.py
 
 figures: $(VENV)/.installed  ## Draw docs/images, its charts from benchmarks/results.json
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[figures]'

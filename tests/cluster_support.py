@@ -1,6 +1,8 @@
 """Clusters of processes for tests, kernels that workers can import, and folders of files."""
 
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +23,18 @@ def processes(n_workers=2, threads=1):
     terms = {"processes": True, "threads_per_worker": threads, "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with LocalCluster(n_workers=n_workers, **terms) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@contextmanager
+def cluster_elsewhere():
+    """The address of such a cluster that is all in processes of its own.
+
+    It lives long: its scheduler must not take time and memory of tests that have nothing to do with it.
+    """
+    terms = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, __file__], **terms) as process:
+        yield process.stdout.readline().strip()
+        process.stdin.close()  # it ends then, and also where this process ends without a word
 
 
 def write_parts(folder, table, n_files=3, row_group_size=50):
@@ -85,3 +99,9 @@ def wait_at(block, folder):
     while first == 99 and not os.path.exists(os.path.join(folder, "go")):
         time.sleep(0.02)
     return np.array([len(block), int(block.sum())])
+
+
+if __name__ == "__main__":
+    with processes() as started:
+        print(started.scheduler.address, flush=True)
+        sys.stdin.read()

@@ -47,10 +47,19 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(scope="session")
-def cluster():
-    """A client of a cluster of two processes, for all tests that do not kill any."""
+def scheduler():
+    """The address of a cluster of two processes, for all tests that do not kill any."""
     pytest.importorskip("distributed", reason="needs the extra dask")
-    from cluster_support import processes
+    from cluster_support import cluster_elsewhere
 
-    with processes() as client:
+    with cluster_elsewhere() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def cluster(scheduler):
+    """A client of it."""
+    from distributed import Client
+
+    with Client(scheduler, set_as_default=False) as client:
         yield client

@@ -123,7 +123,9 @@ class PrivateRelease(Forecasting, Promising, ABC):
         """
         return {**cls._params, **{name: line for name, line in cls._common.items() if name not in cls._params}}
 
-    def plan(self, shape: tuple[int, ...] | None = None, *, guesses: Guesses = None, **sizes: int) -> Plan:
+    def plan(
+        self, shape: tuple[int, ...] | None = None, *, guesses: Guesses = None, workers: int | None = None, **sizes: int
+    ) -> Plan:
         """Event, noise scales, guarantee and error forecast of a release, from parameters and public sizes alone.
 
         Parameters
@@ -132,11 +134,12 @@ class PrivateRelease(Forecasting, Promising, ABC):
             All sizes in their order, instead of their names: (n_samples, n_features), or (n_users, n_items).
         guesses : mapping of names to numbers, optional
             For the forecast, public and never from the data: `guess_table` has their names and defaults.
+        workers : int, optional
+            Of a cluster, each with one thread: time and memory with so many of them are told as well.
         **sizes : int
             The sizes by name. The number of people serves the forecast only: under "add_remove" give a public guess.
         """
-        budget = self._check_parameters()
-        known = self._check_sizes(shape, sizes)
+        budget, known = self._check_parameters(), self._check_sizes(shape, sizes)
         releases, stated = self._plan(budget, known), self._check_guesses(known, guesses)
         return replace(
             make_plan(budget, *releases.steps()),
@@ -145,7 +148,7 @@ class PrivateRelease(Forecasting, Promising, ABC):
             guesses=self._default_guesses(known) | stated,
             notes=(*budget_cautions(budget, people_of(known)), *self._notes(releases, known)),
             shares=self._shares(releases, known),
-            resources=self._resources(releases, known),
+            resources=self._resources(releases, known) | self._tell_workers(workers, releases, known, **stated),
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -117,3 +117,27 @@ def test_a_pure_release_that_is_dear_is_told(tmp_path):
     assert "a pure release of epsilon = 1.2 costs data set 'mine'" in said and "Cheaper: " in said
     cheap, dear = json.loads(shown(f"{line} --json"))
     assert "warnings" not in cheap and said == f"warning: {dear['warnings'][0]}"
+
+
+def test_workers_are_told_for_one_epsilon_and_in_json():
+    plan = MODEL.plan(n_users=6040, workers=3)
+    output = shown(f"{COMPLETE} --epsilon 1 --workers 3")
+    assert output.startswith(str(plan)) and "  time with 3 workers, about (s)" in output
+    found = json.loads(shown(f"{COMPLETE} --epsilon 1 --workers 3 --json"))
+    assert (
+        found["resources"] == plan.resources and json.loads(shown(f"{COMPLETE} --epsilon 1 --json"))["resources"] == {}
+    )
+    several = json.loads(shown(f"{COMPLETE} --epsilon 1,2 --workers 3 --json"))
+    assert [set(one["resources"]) for one in several] == [set(plan.resources)] * 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--epsilon 1 --workers 0", "Invalid value for '--workers': 0 is not in the range x>=1."),
+        ("--epsilon 1,2 --workers 2", "--workers goes with one --epsilon, or with --json: a table has no times."),
+    ],
+)
+def test_workers_that_cannot_be_told_are_refused(line, message):
+    result = CliRunner().invoke(command, f"{COMPLETE} {line}".split())
+    assert result.exit_code == 2 and message in result.output

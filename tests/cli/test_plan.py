@@ -221,7 +221,7 @@ def test_options_are_those_of_the_tables(line, name):
     of_guesses = {"--guess"} if release.guess_table() else set()
     of_guesses |= {"--ratings"} if "ratings_per_user" in release.guess_table() else set()
     counted = {f"--{release._counted}"} if release._counted else set()
-    by_hand = {"--json", "--ledger", "--dataset", "--cap-epsilon", "--cap-delta", *of_guesses, *counted}
+    by_hand = {"--json", "--ledger", "--dataset", "--cap-epsilon", "--cap-delta", "--workers", *of_guesses, *counted}
     by_hand |= {"--item-col"} if line == "complete" else set()
     assert misplaced_options(made, sizes_and_parameters(name), by_hand) == set()
 

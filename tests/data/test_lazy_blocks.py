@@ -28,8 +28,8 @@ N = 23
 X, Z, Y = RNG.standard_normal((N, 3)), RNG.standard_normal((N, 2)), RNG.standard_normal(N)
 USERS = RNG.choice(np.array(["ann", "bob", "7", "07"]), N)
 FRAME = pd.DataFrame(
-    {"a": X[:, 0], "b": np.arange(N), "target": Y, "user": pd.array(USERS, dtype="string"),
-     "row": np.arange(N) % 5, "column": np.arange(N) % 3, "delta": Y, "item": np.arange(N) % 4, "rating": np.round(Y) + 3}
+    {"a": X[:, 0], "b": np.arange(N), "target": Y, "user": pd.array(USERS, dtype="string"), "row": np.arange(N) % 5,
+     "column": np.arange(N) % 3, "delta": Y, "item": np.arange(N) % 4, "rating": np.round(Y) + 3}
 )  # fmt: skip
 NUMBERS = FRAME[["a", "b", "target"]]
 

@@ -142,4 +142,4 @@ def test_the_number_of_places_follows_from_rows_threads_and_files():
         return DaskGroups(Two(), GROUPING, pieces, place_rows)._n_places()
 
     assert places([10]) == 8 and places([5000, 5000]) == 100 and places([10**9]) == MOST_PLACES
-    assert places([None] * 3) == 8 and places([None] * 40) == 40
+    assert places([None] * 3) == 8 and places([None] * 41) == 42 and places([4701]) == 48

@@ -138,3 +138,16 @@ def test_fits_of_decimals_add_up_and_others_are_refused(tmp_path):
         with pytest.raises(InvalidParameter, match="delta = 0"):
             count_fits(plan_vector(Budget(0.1, 1e-6, unit="user"), 1.0), account)
     assert count_fits_in_cap(plan_vector(Budget(2.0), 1.0), 1.0) == 0
+
+
+def test_what_nobody_measured_on_a_cluster_is_not_told_and_workers_are_checked():
+    class Unmeasured(PrivateRepresentation):
+        def _cluster_work(self, releases, sizes, **guesses):
+            return None
+
+    model, sizes = Unmeasured(3, epsilon=1.0, delta=1e-6), {"n_users": 300, "n_features": 20}
+    assert model.plan(**sizes, workers=2) == model.plan(**sizes)
+    with pytest.raises(InvalidParameter, match=r"^workers of Unmeasured must be an integer >= 1 or None; got 0\.$"):
+        model.plan(**sizes, workers=0)
+    told = PrivateRepresentation(3, epsilon=1.0, delta=1e-6).plan_many((1.0, 2.0), **sizes, workers=2)
+    assert all("memory of each worker, about (GB)" in plan.resources for plan in told)

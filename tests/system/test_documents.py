@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), *ROOT.glob("examples/*.md")])
 SOURCES = [path for folder in ("src", "tests", "benchmarks", "examples") for path in ROOT.glob(f"{folder}/**/*.py")]
 WORDS = {word for path in SOURCES for word in (path.stem, *re.findall(r"\w+", path.read_text()))}
-ELSEWHERE = {"PGPASSWORD"}  # names of other programs
+ELSEWHERE = {"PGPASSWORD", "NUMBA_CACHE_DIR", "Security"}  # names of other programs
 
 PATH = re.compile(r"\b(?:tests|src|docs|benchmarks|examples)/[\w/]+\.(?:py|md|json|svg|txt)\b")
 NAME = re.compile(r"`([A-Za-z_][\w.]*[A-Za-z0-9_])(?:\(.*?\))?`")

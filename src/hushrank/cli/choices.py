@@ -55,6 +55,11 @@ EPSILON_OPTION = click.option(
     required=True,
     help="Privacy budget, > 0. Several, separated by commas or one by one, are compared in a table.",
 )
+WORKERS_OPTION = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Say as well what a fit takes on a Dask cluster of so many workers, each with one thread.",
+)
 CAP_OPTIONS = options(
     click.option(
         "--ledger", "ledger_address", help="Ledger: say how many such fits it still pays for. With --dataset."

@@ -13,6 +13,7 @@ from hushrank.cli.accounts import choose_delta, open_account
 from hushrank.cli.choices import (
     CAP_OPTIONS,
     EPSILON_OPTION,
+    WORKERS_OPTION,
     Cap,
     expected_from,
     guess_options,
@@ -44,16 +45,19 @@ def plan_command(command: str) -> click.Command:
         cap_delta: float,
         guesses: Any = (),
         ratings: int | None = None,
+        workers: int | None = None,
         count: int | None = None,
         **values: Any,
     ) -> None:
+        if workers is not None and sum(map(len, epsilons)) > 1 and not as_json:
+            raise click.UsageError("--workers goes with one --epsilon, or with --json: a table has no times.")
         account = open_account(ledger_address, dataset, None)
         values["delta"] = choose_delta(values["delta"], account)
         given = {name: values.pop(name) for name in sizes if name in values}
         terms = given | {"guesses": read_guesses(guesses, ratings, given.get("n_users"))}
 
         def make(epsilon: float) -> Plan:
-            plan: Plan = release(epsilon=epsilon, **values).plan(**terms)
+            plan: Plan = release(epsilon=epsilon, **values).plan(**terms, workers=workers)
             return plan
 
         def more(plans: Plans) -> dict[str, Any]:
@@ -67,9 +71,8 @@ def plan_command(command: str) -> click.Command:
         release, without={*sizes, "epsilon"}, has_ledger=True
     )  # a size may be a parameter
     of_items = [ITEM_COLUMN_OPTION] if "item_features" in release.parameter_table() else []
-    own = options(
-        EPSILON_OPTION, size_options(sizes), of_parameters, *of_items, guess_options(release), CAP_OPTIONS, JSON_OPTION
-    )
+    of_plans = (guess_options(release), WORKERS_OPTION, CAP_OPTIONS, JSON_OPTION)
+    own = options(EPSILON_OPTION, size_options(sizes), of_parameters, *of_items, *of_plans)
     return click.command(command, help=f"{SUMMARIES[command]}\n\n{_ABOUT}")(own(show))
 
 

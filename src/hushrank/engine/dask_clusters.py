@@ -1,5 +1,6 @@
 """Clusters of Dask that sums are computed on: one that the caller has, or one on this machine that is ours."""
 
+import logging
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ MEMORY_SETTINGS = {
 }
 
 OWN_KINDS = ("processes", "threads")
+_SHUFFLE_LOG = "distributed.shuffle._scheduler_plugin"  # warns whenever people are brought together
 _MISSING = "available where Dask is: pip install 'hushrank[dask]'"
 _KINDS = "None, 'processes', 'threads', the address of a scheduler or a distributed.Client that is not asynchronous"
 
@@ -140,6 +142,7 @@ def connect(cluster: Any, keeper: object, owner: str) -> Cluster:
             raise InvalidParameter(owner, "engine", "the address of a Dask scheduler", cluster) from error
         weakref.finalize(keeper, _close, client)
         return Cluster(client)
+    logging.getLogger(_SHUFFLE_LOG).setLevel(logging.ERROR)
     with dask.config.set(MEMORY_SETTINGS):
         local = LocalCluster(processes=cluster == OWN_KINDS[0], dashboard_address="127.0.0.1:0")
     client = Client(local, set_as_default=False)

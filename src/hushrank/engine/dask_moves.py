@@ -105,12 +105,13 @@ class DaskGroups:
     def _n_places(self) -> int:
         """As many as threads can work on at the same time, and more where many rows are known to be there.
 
-        Of text files nobody knows: then there are as many places as files at least.
+        All threads have as many places as others. Of text files nobody knows how long they are: then there are as many
+        places as files at least.
         """
         counts, threads = [piece.n_entries for piece in self._pieces], self._cluster.n_threads()
         known = [count for count in counts if count is not None]
         by_rows = sum(known) // self._place_rows if len(known) == len(counts) else len(counts)
-        return int(min(max(by_rows, 4 * threads), MOST_PLACES))
+        return int(min(threads * max(-(-by_rows // threads), 4), MOST_PLACES))
 
 
 def pack_piece(terms: tuple[Grouping, list[Read], Any], number: int, values: Sequence[Any], n_places: int) -> Any:

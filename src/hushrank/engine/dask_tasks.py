@@ -66,8 +66,13 @@ def to_sums(result: Any) -> Sums:
 def from_sums(sums: Sums) -> Any:
     """The result in the form of the kernel; arrays that came over a network are brought into the form of others."""
     is_tuple, *parts = sums
-    arrays = [np.require(part, requirements=["C", "A", "W"]) if isinstance(part, np.ndarray) else part for part in parts]
+    arrays = [_as_made_here(part) if isinstance(part, np.ndarray) else part for part in parts]
     return tuple(arrays) if is_tuple else arrays[0]
+
+
+def _as_made_here(array: Any) -> Any:
+    """Kernels are compiled anew for arrays that are read only."""
+    return np.require(array, requirements=["C", "A", "W"])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import Param, check_integer, check_real
@@ -12,6 +12,15 @@ from hushrank.privacy.guesses import Guess, check_guesses
 from hushrank.privacy.planning import Plan
 
 Guesses = Mapping[str, float] | None
+Told = dict[str, float]
+
+
+class ToldByWorkers(Protocol):
+    """Something that takes time and memory on a cluster."""
+
+    def tell(self, workers: int) -> Told:
+        """Time and memory with so many workers, by name and unit."""
+
 
 FROM, TO = ", from", ", to"
 """How the two ends of a band are told apart in the names of a forecast."""
@@ -22,6 +31,7 @@ _STEPS = 40  # of the search, each 26 % above the one before; then the last one 
 _HALVINGS = 8
 _HEADINGS = range(18, 9, -1)  # letters of a column, where its words allow it: the widest that fit a page
 _PAGE = 80
+_WORKERS = Param(int, minimum=1, optional=True)
 _ENOUGH = 0.5  # an expected number of 2.5 counts as three
 _ROUNDING = 1e-9  # of what is left: sums of decimals
 
@@ -246,6 +256,16 @@ class Forecasting:
         """The same release at another epsilon."""
         number = check_real(epsilon, "epsilon", type(self).__name__, above=0)
         return type(self)(**{**self._parameters(), "epsilon": number})
+
+    def _tell_workers(self, workers: int | None, releases: Any, sizes: Mapping[str, int], **guesses: float) -> Told:
+        """What a fit takes on a cluster of so many workers; nothing where nobody asks."""
+        _WORKERS.check(workers, "workers", type(self).__name__)
+        work = None if workers is None else self._cluster_work(releases, sizes, **guesses)
+        return {} if workers is None or work is None else work.tell(int(workers))
+
+    def _cluster_work(self, releases: Any, sizes: Mapping[str, int], **guesses: float) -> ToldByWorkers | None:
+        """What a fit asks of a cluster; None where nobody measured it."""
+        return None
 
     def _default_guesses(self, sizes: Mapping[str, int]) -> dict[str, float]:
         """The guesses that this forecast uses, by name, with their defaults for these sizes."""

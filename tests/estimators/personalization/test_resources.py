@@ -7,7 +7,7 @@ import pytest
 from hushrank.estimators.fit_times import CPU_TIME, MEMORY
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection
 from hushrank.estimators.personalization.options import METHODS, AlternatingMinimization, GradientSteps, to_options
-from hushrank.estimators.personalization.resources import RecordWork, fit_resources
+from hushrank.estimators.personalization.resources import RecordWork, cluster_work, fit_resources
 
 WORK = RecordWork(2000, 20, 16_000, 2, GradientSteps())
 
@@ -44,3 +44,24 @@ def test_many_unknowns_of_normal_equations_need_memory():
 
 def test_what_nobody_measured_is_not_told():
     assert fit_resources(replace(WORK, options=object())) == {}
+    assert cluster_work(replace(WORK, options=object())) is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_share_what_one_thread_does(method):
+    for is_logistic in (False, True):
+        work = replace(WORK, options=to_options(method), is_logistic=is_logistic)
+        asked = cluster_work(work)
+        assert asked.shared + asked.alone == pytest.approx(fit_resources(work)[CPU_TIME])
+        assert asked.shared > asked.alone or method == "exponential"
+        for name in ("n_users", "n_features", "n_records", "n_components"):
+            more = cluster_work(replace(work, **{name: 3 * getattr(work, name)}))
+            for part in ("shared", "alone", "totals", "summed", "state", "block", "caller", "n_numbers"):
+                assert getattr(more, part) >= getattr(asked, part), (name, part)
+
+
+def test_passes_are_those_of_a_fit():
+    """As many as `engine.total` was called in fits with the defaults."""
+    passes = {method: cluster_work(replace(WORK, options=to_options(method))).passes for method in METHODS}
+    assert passes == {"gradient": 26, "altmin": 20, "exponential": 6}
+    assert cluster_work(replace(WORK, options=GradientSteps(steps=7))).passes == 29

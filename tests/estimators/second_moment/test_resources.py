@@ -9,7 +9,7 @@ import pytest
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.second_moment.covariance import PrivateCovariance
 from hushrank.estimators.second_moment.pca import PrivatePCA
-from hushrank.estimators.second_moment.resources import Work, fit_resources, memory_bytes, seconds
+from hushrank.estimators.second_moment.resources import Work, cluster_work, fit_resources, memory_bytes, seconds
 
 WORK = Work(n_features=1000, width=200, passes=3, is_complex=False, is_pure=False, is_drawn=False)
 
@@ -84,3 +84,13 @@ def test_stated_memory_is_not_exceeded(delta, kind):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= memory_bytes(model._work(400), 1) < 30 * peak
+
+
+def test_workers_share_what_one_thread_does():
+    asked = cluster_work(10**6, WORK)
+    assert asked.shared + asked.alone == pytest.approx(seconds(10**6, WORK)) and asked.alone < 0.1 * asked.shared
+    assert cluster_work(2 * 10**6, WORK) == dataclasses.replace(asked, n_rows=2 * 10**6, shared=2 * asked.shared)
+    assert asked.passes == 3 and asked.totals == 8.0 * 200**2 and asked.grouped is None
+    twice = cluster_work(10**6, changed(is_complex=True))
+    assert twice.n_numbers == 2 * asked.n_numbers and twice.totals == 4 * asked.totals
+    assert cluster_work(10**6, changed(is_drawn=True)).alone is None  # it depends on the data

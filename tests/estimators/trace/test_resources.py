@@ -4,7 +4,7 @@ import pytest
 
 from hushrank.data.records.forms import DESIGNS
 from hushrank.estimators.fit_times import CPU_TIME, MEMORY
-from hushrank.estimators.trace.resources import LINES, MeasurementWork, fit_resources
+from hushrank.estimators.trace.resources import LINES, MeasurementWork, cluster_work, fit_resources
 
 
 def test_every_design_has_a_line():
@@ -26,3 +26,16 @@ def test_blocks_bound_the_memory_of_many_records_and_the_matrix_that_of_few():
     many = MeasurementWork(10**8, 60, 60, 2, "dense")
     assert fit_resources(many, 1)[MEMORY] < 50.0 < fit_resources(many, 2)[MEMORY]
     assert fit_resources(MeasurementWork(10, 4000, 4000, 2, "entry"), 1)[MEMORY] > 6 * 8 * 16.0
+
+
+@pytest.mark.parametrize("design", LINES)
+def test_workers_share_what_one_thread_does(design):
+    work = MeasurementWork(10**5, 40, 30, 2, design)
+    asked, longer = cluster_work(work, 8), cluster_work(work, 16)
+    assert asked.shared + asked.alone == pytest.approx(fit_resources(work, 1)[CPU_TIME])
+    assert longer.passes == asked.passes + 16 and longer.shared == asked.shared  # steps of a fit stop by themselves
+    for name in ("n_samples", "n_rows", "n_columns", "rank"):
+        more = cluster_work(work._replace(**{name: 3 * getattr(work, name)}), 8)
+        for part in ("shared", "alone", "totals", "summed", "state", "caller", "n_numbers"):
+            assert getattr(more, part) >= getattr(asked, part), (name, part)
+    assert asked.n_numbers == work.numbers + 1 and asked.totals == 8 * 1200 and asked.grouped is None

@@ -3,9 +3,10 @@
 import pytest
 
 from hushrank.estimators.fit_times import CPU_TIME, MEMORY
+from hushrank.estimators.turnstile import elsewhere, resources
 from hushrank.estimators.turnstile.layout import KINDS, OPERATORS
 from hushrank.estimators.turnstile.plan import TurnstilePlanner
-from hushrank.estimators.turnstile.resources import FACTORIZATION_TIME, UPDATE_TIME, stream_resources
+from hushrank.estimators.turnstile.resources import FACTORIZATION_TIME, UPDATE_TIME, cluster_work, stream_resources
 from hushrank.estimators.turnstile.sketch import TurnstileSketch
 
 TERMS = {"shape": (3000, 2000), "rank": 5, "epsilon": 1.0, "delta": 1e-6}
@@ -46,3 +47,25 @@ def test_a_check_counts_updates_and_a_plan_does_not():
     plan = sketch.plan(n_updates=10**9).resources
     assert plan == sketch.plan(n_updates=2).resources and CPU_TIME not in plan
     assert set(check) == {*plan, CPU_TIME} and check[FACTORIZATION_TIME] == plan[FACTORIZATION_TIME]
+
+
+def asked(n_updates=10**6, **terms):
+    sketch = TurnstilePlanner(**{**TERMS, **terms})
+    return cluster_work(sketch._work(sketch._plan(sketch._check_parameters(), {})), n_updates)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_share_what_one_thread_does(kind):
+    one = asked(kind=kind)
+    assert one.shared + one.alone == pytest.approx(told(10**6, kind=kind)[CPU_TIME])
+    assert one.alone == told(kind=kind)[FACTORIZATION_TIME] and one.passes == 1 and one.grouped is None
+    counted = asked(kind=kind, unit="user")
+    assert counted.shared > one.shared and counted.passes == 2 and counted.grouped is not None
+
+
+def test_large_states_are_made_once_a_worker():
+    assert resources._SMALL_STATE_BYTES == elsewhere.SMALL_STATE_BYTES
+    small, large = asked(), asked(shape=(10**6, 10**5))
+    assert small.totals > 0.0 == small.matrix and large.matrix > 2**26 and large.totals == 0.0
+    narrow = asked(shape=(10**6, 10**5), integers="int32")
+    assert narrow.matrix == large.matrix  # sums are of 8 bytes

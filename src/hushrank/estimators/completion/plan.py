@@ -3,6 +3,7 @@
 The estimator and the command line both use this; nothing here needs numba or scikit-learn.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import numpy as np
 from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.ratings.rating_range import check_rating_range
+from hushrank.estimators.cluster_times import ClusterWork
 from hushrank.estimators.completion.choice_forecast import expect_choice_factors, forecast_choices
 from hushrank.estimators.completion.feature_recipe import FEATURES
 from hushrank.estimators.completion.forecast import (
@@ -34,7 +36,7 @@ from hushrank.estimators.completion.parameters import (
     NewItemsParam,
     build_catalogue,
 )
-from hushrank.estimators.completion.resources import RatingWork, fit_resources
+from hushrank.estimators.completion.resources import RatingWork, cluster_work, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.guarantee import Budget, Unit
@@ -159,12 +161,18 @@ class CompletionPlanner(PrivateRelease):
             yield "the forecast is without item features; those that tell about tastes lower the error"
 
     def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
-        n_ratings = sizes.get("n_ratings")
-        if n_ratings is None:  # in plans: it is not public
-            return {}
+        n_ratings = sizes.get("n_ratings")  # in plans it is not public
+        return {} if n_ratings is None else fit_resources(self._work(releases, sizes, n_ratings))
+
+    def _cluster_work(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> ClusterWork | None:
+        """With as many ratings as users are guessed to have."""
+        each = (self._default_guesses(sizes) | guesses)["ratings_per_user"]
+        return cluster_work(self._work(releases, sizes, math.ceil(each * sizes["n_users"])))
+
+    def _work(self, releases: SharedBudget, sizes: Sizes, n_ratings: int) -> RatingWork:
         mu, options = 1.0 / releases.event.noise_multiplier, to_options(self.method)
         counts = (sizes["n_users"], sizes["n_items"], n_ratings, int(self.rank), self._n_public_columns())
-        return fit_resources(RatingWork(*counts, mu, options, bool(self.offsets), self._is_implicit))
+        return RatingWork(*counts, mu, options, bool(self.offsets), self._is_implicit)
 
     def _n_public_columns(self) -> int:
         """Columns of public features, which an estimator has counted: here as many as users may have slopes on."""

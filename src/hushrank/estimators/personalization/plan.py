@@ -3,15 +3,17 @@
 The estimator and the command line both use this; nothing here needs numba or scikit-learn.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hushrank.base import Param, PrivateRelease, Releases, Sizes
 from hushrank.bounds.representation import START_DEGRADED, START_HOPELESS, start_noise_ratio
+from hushrank.estimators.cluster_times import ClusterWork
 from hushrank.estimators.personalization.exponential_options import ExponentialSelection, round_events
 from hushrank.estimators.personalization.options import METHODS, PersonalizationMethodParam, to_options
-from hushrank.estimators.personalization.resources import RecordWork, fit_resources
+from hushrank.estimators.personalization.resources import RecordWork, cluster_work, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, check_user_count, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Pure
@@ -139,10 +141,16 @@ class RepresentationPlanner(PrivateRelease):
 
     def _resources(self, releases: Any, sizes: Sizes) -> dict[str, float]:
         n_records = sizes.get("n_records")
-        if n_records is None:  # in plans: it is not public
-            return {}
+        return {} if n_records is None else fit_resources(self._work(sizes, n_records))  # in plans it is not public
+
+    def _cluster_work(self, releases: Any, sizes: Sizes, **guesses: float) -> ClusterWork | None:
+        """With as many records as users are guessed to have."""
+        each = guesses.get(_RECORDS, self._guesses[_RECORDS].default)
+        return cluster_work(self._work(sizes, math.ceil(each * sizes["n_users"])))
+
+    def _work(self, sizes: Sizes, n_records: int) -> RecordWork:
         counts = (sizes["n_users"], sizes["n_features"], n_records, int(self.n_components))
-        return fit_resources(RecordWork(*counts, to_options(self.method), self._is_logistic))
+        return RecordWork(*counts, to_options(self.method), self._is_logistic)
 
     def _default_guesses(self, sizes: Sizes) -> dict[str, float]:
         return super()._default_guesses(sizes) if self._is_adaptive else {}

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushrank.base import Param, PrivateRelease, Sizes
+from hushrank.estimators.cluster_times import ClusterWork
 from hushrank.estimators.second_moment.forecast import (
     NOT_CENTERED,
     NOT_CENTERED_IN_LIMITS,
@@ -26,14 +27,9 @@ from hushrank.estimators.second_moment.forecast import (
 from hushrank.estimators.second_moment.orbit_plan import OrbitPlan, has_joint_draw, plan_orbit
 from hushrank.estimators.second_moment.parameters import ROW_PARAMS, FloatArray, limits_of, read_bounds
 from hushrank.estimators.second_moment.public_plan import SecondMomentPlan, Spectrum
-from hushrank.estimators.second_moment.radius_plan import (
-    LARGEST_NORM,
-    SMALLEST_NORM,
-    RadiusBudget,
-    plan_radius_budget,
-)
+from hushrank.estimators.second_moment.radius_plan import LARGEST_NORM, SMALLEST_NORM, RadiusBudget, plan_radius_budget
 from hushrank.estimators.second_moment.recipe import CLIPPED_FOR_MATRIX, RADIUS_RECIPE, RECIPE
-from hushrank.estimators.second_moment.resources import Work, fit_resources
+from hushrank.estimators.second_moment.resources import Work, cluster_work, fit_resources
 from hushrank.estimators.second_moment.spending import Setting, Spending, Wanted, spend
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_vector
@@ -198,6 +194,9 @@ class SecondMomentPlanner(PrivateRelease):
 
     def _resources(self, releases: MomentPlan, sizes: Sizes) -> dict[str, float]:
         return fit_resources(sizes["n_samples"], self._work(sizes["n_features"]))
+
+    def _cluster_work(self, releases: MomentPlan, sizes: Sizes, **guesses: float) -> ClusterWork:
+        return cluster_work(sizes["n_samples"], self._work(sizes["n_features"]))
 
     def _work(self, n_features: int) -> Work:
         """What a fit computes, as far as memory and time depend on it."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from hushrank.archive.attributes import COLUMNS
 from hushrank.base import Param, PrivateRelease, Sizes
 from hushrank.data.records.forms import DESIGNS, MOST_ENTRIES
+from hushrank.estimators.cluster_times import ClusterWork
 from hushrank.estimators.trace.forecast import (
     START_DEGRADED,
     START_HOPELESS,
@@ -22,7 +23,7 @@ from hushrank.estimators.trace.forecast import (
 )
 from hushrank.estimators.trace.parameters import CovarianceParam
 from hushrank.estimators.trace.recipe import RECIPES, TraceRecipe
-from hushrank.estimators.trace.resources import USUAL_THREADS, MeasurementWork, fit_resources
+from hushrank.estimators.trace.resources import USUAL_THREADS, MeasurementWork, cluster_work, fit_resources
 from hushrank.estimators.user_budget import USER_PARAMS, SharedBudget, plan_shared_budget
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import PairParam
@@ -173,9 +174,14 @@ class TracePlanner(PrivateRelease):
             yield "answers alone are hidden: who is in the data, and what was measured, is taken for public"
 
     def _resources(self, releases: SharedBudget, sizes: Sizes) -> dict[str, float]:
+        return fit_resources(self._work(sizes), sizes.get("n_threads", USUAL_THREADS))
+
+    def _cluster_work(self, releases: SharedBudget, sizes: Sizes, **guesses: float) -> ClusterWork:
+        return cluster_work(self._work(sizes), self._recipe.most_steps)
+
+    def _work(self, sizes: Sizes) -> MeasurementWork:
         shape = (sizes["n_rows"], sizes["n_columns"])
-        work = MeasurementWork(sizes["n_samples"], *shape, int(self.rank), self.design)
-        return fit_resources(work, sizes.get("n_threads", USUAL_THREADS))
+        return MeasurementWork(sizes["n_samples"], *shape, int(self.rank), self.design)
 
     def _setting(self, releases: SharedBudget, sizes: Sizes) -> Setting:
         mu, shape = 1.0 / releases.event.noise_multiplier, (sizes["n_rows"], sizes["n_columns"])

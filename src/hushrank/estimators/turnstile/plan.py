@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from hushrank.base import Param, PrivateRelease, Sizes
+from hushrank.estimators.cluster_times import ClusterWork
 from hushrank.estimators.turnstile.layout import (
     KINDS,
     L1_UNITS,
@@ -19,7 +20,7 @@ from hushrank.estimators.turnstile.layout import (
     build_layout,
     default_sizes,
 )
-from hushrank.estimators.turnstile.resources import StreamWork, stream_resources
+from hushrank.estimators.turnstile.resources import StreamWork, cluster_work, stream_resources
 from hushrank.estimators.turnstile.sketch_plan import HOPELESS, SketchPlan, notes_on_error, notes_on_space
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import PairParam
@@ -52,11 +53,7 @@ class TurnstilePlanner(PrivateRelease):
     _schema: ClassVar[Mapping[str, str]] = {}
     _params: ClassVar[Mapping[str, Param]] = {
         "shape": PairParam(
-            tuple,
-            minimum=1,
-            maximum=2**40,
-            metavars=("ROWS", "COLUMNS"),
-            help="Public rows and columns of the matrix.",
+            tuple, minimum=1, maximum=2**40, metavars=("ROWS", "COLUMNS"), help="Public rows and columns of the matrix."
         ),
         "rank": Param(int, minimum=1, help="Components of a factorization."),
         "unit": Param(
@@ -272,6 +269,9 @@ class TurnstilePlanner(PrivateRelease):
     def _resources(self, releases: SketchPlan, sizes: Sizes) -> dict[str, float]:
         """Of the state, an update and a factorization: how many updates there will be is a guess, unless counted."""
         return stream_resources(self._work(releases))
+
+    def _cluster_work(self, releases: SketchPlan, sizes: Sizes, **guesses: float) -> ClusterWork:
+        return cluster_work(self._work(releases), sizes["n_updates"])
 
     def _work(self, releases: SketchPlan) -> StreamWork:
         return StreamWork(releases.layout, self.kind, self.rank, self._integer_bytes, self._counts_users)

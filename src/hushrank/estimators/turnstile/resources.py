@@ -7,6 +7,7 @@ and widths by default.
 import math
 from dataclasses import dataclass
 
+from hushrank.estimators.cluster_times import ClusterWork, Grouped
 from hushrank.estimators.fit_times import CPU_TIME, MEMORY, MICRO, NUMBER_BYTES
 from hushrank.estimators.turnstile.layout import AS_PRINTED, Layout
 
@@ -23,6 +24,9 @@ _NUMBER = {"gaussian": 0.45, "srht": 1.1}
 # Bytes of an update: as an integer, sorted, ordered by row for a dense core, and with the id of its user.
 _INTEGER_BYTES, _SORTED_BYTES, _ORDERED_BYTES, _USER_BYTES = 9.0, 24.0, 45.0, 45.0
 _COPIES = 2.9  # of the state in a factorization, as numbers of 8 bytes
+# On a cluster: of an update with its user, in three numbers and a short text; and states that every task may have.
+_SENT = Grouped(moved=44.0, joined=150.0, held=40.0)
+_SMALL_STATE_BYTES = 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,27 @@ def stream_resources(work: StreamWork, n_updates: int | None = None) -> dict[str
     return told
 
 
+def cluster_work(work: StreamWork, n_updates: int) -> ClusterWork:
+    """What workers share: each adds updates to a state of its own. Where users are counted, this is done twice."""
+    state = work.integer_bytes * work.layout.n_cells
+    is_large, totals = state > _SMALL_STATE_BYTES, NUMBER_BYTES * work.layout.n_cells
+    counted = _NANO * (_ANY + _COUNTED) * n_updates if work.counts_users else 0.0
+    return ClusterWork(
+        n_rows=n_updates,
+        n_numbers=4 if work.counts_users else 3,
+        passes=2 if work.counts_users else 1,
+        shared=n_updates * _update_seconds(work) + _core_seconds(work, n_updates) + counted,
+        alone=_factorization_seconds(work),
+        totals=0.0 if is_large else totals,
+        summed=0.0 if is_large else totals,
+        matrix=totals if is_large else 0.0,
+        n_matrices=1.0,
+        block=_update_bytes(work) * min(n_updates, _BATCH) + work.layout.stored_bytes,
+        caller=_bytes(work, 0),
+        grouped=_SENT if work.counts_users else None,
+    )
+
+
 def _update_seconds(work: StreamWork) -> float:
     """CPU time of one of many updates, but for the products of a dense core."""
     layout = work.layout
@@ -105,7 +130,11 @@ def _factorization_seconds(work: StreamWork) -> float:
 def _bytes(work: StreamWork, n_updates: int) -> float:
     """Peak memory: the state with a batch of updates, or a release with its noise, if that is more; and operators."""
     state, batch = work.integer_bytes * work.layout.n_cells, min(n_updates, _BATCH)
-    arranged = max(_SORTED_BYTES * (work.n_sorted > 0), _ORDERED_BYTES * (work.core_width > 0))  # one after the other
-    an_update = _INTEGER_BYTES + arranged + _USER_BYTES * work.counts_users
     release = _COPIES * NUMBER_BYTES * work.layout.n_cells
-    return _FEW_BYTES + work.layout.stored_bytes + max(state + an_update * batch, release)
+    return _FEW_BYTES + work.layout.stored_bytes + max(state + _update_bytes(work) * batch, release)
+
+
+def _update_bytes(work: StreamWork) -> float:
+    """Of an update of a batch."""
+    arranged = max(_SORTED_BYTES * (work.n_sorted > 0), _ORDERED_BYTES * (work.core_width > 0))  # one after the other
+    return _INTEGER_BYTES + arranged + _USER_BYTES * work.counts_users
