@@ -69,7 +69,7 @@ class PrivateEstimator(PrivateRelease, BaseEstimator):
             Engine,
             words=("dask",),
             optional=True,
-            description="an engine such as LocalEngine()",
+            description="an engine such as LocalEngine() or DaskEngine(client)",
             default=None,
             option=None,
         ),

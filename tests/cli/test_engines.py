@@ -53,11 +53,17 @@ def test_a_cluster_gives_what_this_machine_gives(rows, cluster):
     assert (here.returncode, there.returncode) == (0, 0) and json.loads(here.stdout) == json.loads(there.stdout)
 
 
+def test_a_cluster_of_its_own_says_nothing_of_its_steps(rows):
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    here, there = (run(f"{rows} {more}") for more in ("", "--cluster threads"))
+    assert there.returncode == 0 and there.stdout == here.stdout and there.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ("nonsense", "--cluster must be the address of a Dask scheduler, such as tcp://host:8786, or 'processes'"),
-        ("tcp://127.0.0.1:9", "--cluster must be the address of a Dask scheduler; got 'tcp://127.0.0.1:9'."),
+        ("tcp://127.0.0.1:9", "--cluster must be a Dask scheduler that answers; got 'tcp://127.0.0.1:9'."),
     ],
 )
 def test_what_is_no_cluster_is_one_line_and_exit_code_2(rows, given, message):

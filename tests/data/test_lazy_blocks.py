@@ -410,6 +410,19 @@ def test_partitions_that_do_not_belong_together_are_refused_when_they_are_read()
     )
 
 
+def test_columns_of_one_folder_belong_together(tmp_path):
+    """Of which Dask reads several files at once where few of many columns are asked for, and one where many are."""
+    wide = pd.DataFrame({f"x{j}": np.arange(40.0) + j for j in range(30)} | {"target": np.arange(40.0)})
+    for number in range(4):
+        wide[10 * number : 10 * number + 10].to_parquet(tmp_path / f"{number}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    X, y = frame[[f"x{j}" for j in range(30)]], frame["target"]
+    assert len(X.to_delayed()) > len(y.to_delayed())
+    blocks = list(lazy_records(X, y, None, "A")[0]())
+    assert np.array_equal(np.concatenate([one.iloc[:, 0] for one, _ in blocks]), np.arange(40.0))
+    assert all(np.array_equal(one.iloc[:, 0], answers) for one, answers in blocks)
+
+
 def test_sizes_that_nobody_knows_are_refused():
     narrow = LAZY_X[:, da.from_array(np.array([True, False, True]), chunks=2)]
     assert refusal_of(read_rows, narrow).endswith(f"whose other sizes are known; got 'shape ({N}, nan)'.")

@@ -23,6 +23,14 @@ VALUES = {
 }
 
 
+def test_wide_rows_are_packed_by_their_bytes():
+    batches = [(pa.array([number % 5]), [np.full((1, 100), number)]) for number in range(20)]
+    by_rows, by_bytes = (pack(batches, 3, **most) for most in ({}, {"most_bytes": 1600}))
+    assert by_rows[1] == by_bytes[1] == 0
+    for one, other in zip(by_rows[0], by_bytes[0], strict=True):
+        assert (opened(one) == opened(other) and len(list(unpack(one))) < len(list(unpack(other)))) or not one
+
+
 def cut(ids, numbers, edges):
     """Batches of consecutive rows."""
     edges = sorted({0, len(ids), *(edge for edge in edges if edge <= len(ids))})

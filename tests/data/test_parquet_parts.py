@@ -26,6 +26,18 @@ def test_a_footer_tells_columns_and_row_groups(tmp_path):
     assert footer.part == ParquetPart(tmp_path / "x.parquet", (2, 2, 2, 1)) and footer.part.n_rows == 7
 
 
+@pytest.mark.parametrize("index", [pa.int8(), pa.int16(), pa.uint8(), pa.int32(), pa.int64()])
+def test_words_that_are_not_utf8_stop_nobody(tmp_path, index):
+    texts = pa.array([b"ann", b"\xff", b"bob"], pa.binary())
+    words = pa.StringArray.from_buffers(3, *texts.buffers()[1:])
+    coded = pa.DictionaryArray.from_arrays(pa.array([2, 0, 1, 2], index), words)
+    pq.write_table(pa.table({"user": coded, "x": [1, 2, 3, 4]}), tmp_path / "x.parquet")
+    part = read_footer(tmp_path / "x.parquet", "A").part
+    found = part.batches(("x", "user"), 10, lambda batch: batch.column(1), "A")
+    ids = [column.dictionary.cast(pa.binary()).take(column.indices) for column in found]
+    assert pa.concat_arrays(ids).to_pylist() == [b"bob", b"ann", b"\xff", b"bob"]
+
+
 @given(st.lists(st.integers(0, 5), max_size=8), st.integers(0, 12))
 def test_parts_are_runs_of_enough_rows_without_a_gap(rows, enough):
     parts = ParquetPart("x.parquet", tuple(rows)).cut(enough)

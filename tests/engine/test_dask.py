@@ -174,7 +174,7 @@ def test_threads_of_its_own_end_with_the_engine():
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"cluster": 3}, "cluster of DaskEngine must be None, 'processes', 'threads', the address of a scheduler or"),
+        ({"cluster": 3}, "cluster of DaskEngine must be None, 'processes', 'threads', the address of a scheduler"),
         ({"cluster": "fibers"}, "cluster of DaskEngine must be None"),
         ({"piece_rows": 0}, "piece_rows of DaskEngine must be an integer >= 1; got 0."),
         ({"place_rows": 1.5}, "place_rows of DaskEngine must be an integer >= 1; got 1.5."),
@@ -236,7 +236,7 @@ def test_nothing_is_charged_where_the_cluster_is_out_of_reach(tmp_path):
     ledger = hr.Ledger(tmp_path / "budget.db")
     account = ledger.create("people", epsilon=2.0)
     engine = DaskEngine("tcp://127.0.0.1:9")
-    message = "engine of PrivatePCA must be the address of a Dask scheduler"
+    message = "engine of PrivatePCA must be a Dask scheduler that answers"
     with impatient(), pytest.raises(InvalidParameter, match=message):
         hr.PrivatePCA(1, row_norm=1.0, epsilon=1.0, engine=engine, ledger=account).fit(X)
     assert len(account.history()) == 1
@@ -245,7 +245,7 @@ def test_nothing_is_charged_where_the_cluster_is_out_of_reach(tmp_path):
 def test_workers_of_other_versions_are_refused_before_the_charge(engine, tmp_path, monkeypatch):
     account = hr.Ledger(tmp_path / "budget.db").create("people", epsilon=2.0)
     monkeypatch.setattr(dask_tasks, "version", lambda name: "99")  # of this process
-    with pytest.raises(InvalidParameter, match="engine of PrivatePCA must be a cluster whose workers have hushrank 99"):
+    with pytest.raises(InvalidParameter, match="must be a cluster whose scheduler and workers have hushrank 99"):
         hr.PrivatePCA(1, row_norm=1.0, epsilon=1.0, engine=engine, ledger=account).fit(X)
     assert len(account.history()) == 1
 

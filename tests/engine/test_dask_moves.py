@@ -12,8 +12,9 @@ pytest.importorskip("distributed", reason="needs the extra dask")
 from cluster_support import write_parts
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.data.ratings.regrouping import RatingGrouping
+from hushrank.data.source import Piece
 from hushrank.engine.dask import DaskEngine
-from hushrank.engine.dask_moves import MOST_PLACES, DaskGroups, join_place, pack_piece, tell_part
+from hushrank.engine.dask_moves import MOST_PLACES, _n_places, join_place, pack_piece, tell_part
 from hushrank.engine.dask_tasks import Failure, own_versions
 from hushrank.exceptions import InvalidParameter
 
@@ -133,13 +134,8 @@ def test_a_piece_that_cannot_be_read_fails_its_first_place():
 
 
 def test_the_number_of_places_follows_from_rows_threads_and_files():
-    class Two:
-        def n_threads(self):
-            return 2
-
     def places(counts, place_rows=100):
-        pieces = [type("Piece", (), {"n_entries": count}) for count in counts]
-        return DaskGroups(Two(), GROUPING, pieces, place_rows)._n_places()
+        return _n_places([Piece(None, n_entries=count) for count in counts], 2, place_rows)
 
     assert places([10]) == 8 and places([5000, 5000]) == 100 and places([10**9]) == MOST_PLACES
     assert places([None] * 3) == 8 and places([None] * 41) == 42 and places([4701]) == 48

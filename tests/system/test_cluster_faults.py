@@ -22,10 +22,16 @@ from hushrank.exceptions import HushrankError
 TERMS = {"rank": 2, "epsilon": 8.0, "delta": 1e-6, "rating_range": (1, 5), "items": 50, "random_state": 1}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def workers():
-    """A client of two processes, of which tests kill some; Dask starts others in their place."""
-    with processes() as client:
+    """A client of two processes, of which a test kills one; Dask may start another in its place, sooner or later."""
+    with processes(2) as client:
+        yield client
+
+
+@pytest.fixture
+def many_workers():
+    with processes(4) as client:
         yield client
 
 
@@ -42,19 +48,18 @@ def expected(folder):
     return hr.PrivateCompletion(**TERMS).fit(folder)
 
 
-def kill(client, number=0):
-    """End a worker as the system would, at once and without a word, and wait until the cluster has noticed."""
-    address, process = list(client.run(os.getpid).items())[number]
-    os.kill(process, signal.SIGKILL)
-    wait_for(lambda: address not in client.nthreads())
-    client.wait_for_workers(2)
+def kill(client, addresses):
+    """End workers as the system would, at once and without a word, and wait until the cluster has noticed."""
+    for address, process in client.run(os.getpid, workers=list(addresses)).items():
+        os.kill(process, signal.SIGKILL)
+        wait_for(lambda address=address: address not in client.nthreads())
 
 
 @contextmanager
 def killed_at(client, moment, monkeypatch):
     """Kill a worker when the client has begun so many things on the cluster."""
     begun, compute = [], type(client).compute
-    address, process = list(client.run(os.getpid).items())[moment % 2]
+    address, process = next(iter(client.run(os.getpid).items()))
 
     def counted(self, *arguments, **options):
         futures = compute(self, *arguments, **options)
@@ -67,7 +72,6 @@ def killed_at(client, moment, monkeypatch):
     yield begun
     monkeypatch.undo()
     wait_for(lambda: address not in client.nthreads())
-    client.wait_for_workers(2)
 
 
 @pytest.mark.parametrize("moment", [1, 6])
@@ -117,25 +121,23 @@ def wait_for(is_so):
     raise AssertionError("it never was so")
 
 
-def test_data_that_were_sent_are_sent_again(workers):
+def test_data_that_were_sent_are_sent_again(many_workers):
     X = np.arange(2000.0).reshape(1000, 2)
-    engine, source = DaskEngine(workers), read_rows(X, owner="test")
-    for factor in (1, 2):
-        for number in (0, 1):
-            assert np.array_equal(engine.total(source, sum_rows, factor), factor * X.sum(axis=0).astype(np.int64))
-            kill(workers, number)
-    assert np.array_equal(engine.total(source, sum_rows, 3), 3 * X.sum(axis=0).astype(np.int64))
+    engine, source = DaskEngine(many_workers), read_rows(X, owner="test")
+    for factor in (1, 2, 3):
+        assert np.array_equal(engine.total(source, sum_rows, factor), factor * X.sum(axis=0).astype(np.int64))
+        [piece] = engine._pieces(source)
+        kill(many_workers, many_workers.who_has(piece.needs)[piece.needs[0].key])
+    assert np.array_equal(engine.total(source, sum_rows, 4), 4 * X.sum(axis=0).astype(np.int64))
 
 
 def test_data_that_can_be_read_only_once_are_lost_with_their_worker(workers):
     engine, source = DaskEngine(workers), read_rows(iter([np.ones((5, 2))]), owner="test")
     engine.total(source, sum_rows, 1)
     [piece] = engine._pieces(source)
-    holder = workers.who_has(piece.needs)[piece.needs[0].key][0]
-    os.kill(workers.run(os.getpid)[holder], signal.SIGKILL)
+    kill(workers, workers.who_has(piece.needs)[piece.needs[0].key])
     with pytest.raises(HushrankError, match="data that can be read only once"):
         engine.total(source, sum_rows, 1)
-    workers.wait_for_workers(2)
 
 
 def test_a_charge_is_not_repeated_when_a_worker_dies(workers, tmp_path, monkeypatch):
@@ -147,9 +149,8 @@ def test_a_charge_is_not_repeated_when_a_worker_dies(workers, tmp_path, monkeypa
     assert [charge.event for charge in account.history()[1:]] == [model.privacy_.event]
 
 
-def test_what_every_worker_had_is_computed_again(workers):
-    future = Cluster(workers).broadcast({"a": 1})
-    assert workers.submit(len, future, pure=False).result() == 1
-    for number in (0, 1):
-        kill(workers, number)
-    assert workers.submit(len, future, pure=False).result() == 1
+def test_what_every_worker_had_is_computed_again(many_workers):
+    future = Cluster(many_workers).broadcast({"a": 1})
+    assert many_workers.submit(len, future, pure=False).result() == 1
+    kill(many_workers, many_workers.who_has([future])[future.key])
+    assert many_workers.submit(len, future, pure=False).result() == 1

@@ -13,8 +13,8 @@ ENGINE_OPTIONS = options(
     click.option(
         "--cluster",
         metavar="ADDRESS",
-        help='Let a Dask cluster read and add up the data: the address of its scheduler, or "processes" for a cluster '
-        "on this machine. Its workers see the data.",
+        help="Let a Dask cluster read and add up the data: the address of its scheduler, or 'processes' or 'threads' "
+        "for one on this machine. Its workers see the data.",
     ),
 )
 

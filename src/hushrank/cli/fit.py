@@ -255,12 +255,19 @@ def _check_output(
         raise click.UsageError(f"{' and '.join(given)} are different files.")
 
 
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """Clusters tell every step and address, and lost workers at length."""
+    return not record.name.startswith("distributed") or record.levelno >= logging.ERROR
+
+
 def show_notes(quiet: bool, verbose: bool) -> int:
     """Let the log with its private counts reach stderr if asked to; the level of the progress bar, for terminals."""
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose exclude each other.")
     threshold = logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=threshold)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_worth_telling)
     if quiet or not sys.stderr.isatty():
         return 0
     return 2 if verbose else 1

@@ -30,7 +30,7 @@ from hushrank.data.delimited_kernels import (
 )
 from hushrank.data.files import refuse_damaged
 from hushrank.data.numbers import to_number
-from hushrank.data.remote_files import Place
+from hushrank.data.remote_files import Place, settled
 from hushrank.data.text_files import delimiter_of, most_bytes, open_text
 from hushrank.data.text_values import to_numbers
 from hushrank.exceptions import InvalidParameter
@@ -119,7 +119,7 @@ class DelimitedText:
     """
 
     def __init__(self, path: Place, owner: str) -> None:
-        self.path, self._owner, self._delimiter = path, owner, delimiter_of(path)
+        self.path, self._owner, self._delimiter = settled(path), owner, delimiter_of(path)
         with refuse_damaged(path, "CSV", owner), open_text(path) as file:
             self.names, self._start, self.has_records = self._read_header(file)
 

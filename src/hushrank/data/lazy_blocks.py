@@ -73,7 +73,7 @@ class LazyBlocks:
         aligned = [first, *(_align(one, first, name, owner) for one, name in zip(others, names[1:], strict=True))]
         self._form = _Form(is_pair)
         self._meta = self._form.block(*map(_empty_like, aligned))
-        self._partitions = list(zip(*(_partitions_of(one) for one in aligned), strict=True))
+        self._partitions = list(zip(*_partitions_together(aligned), strict=True))
         self._lengths = _lengths_of(first)
 
     def __call__(self) -> Iterator[Any]:
@@ -141,14 +141,22 @@ def _align(collection: Any, first: Any, name: str, owner: str) -> Any:
         if collection.shape[0] != first.shape[0]:
             raise InvalidParameter(owner, name, _ALIGNED, f"shape {collection.shape}")
         collection = collection.rechunk({0: first.chunks[0]})
-    if len(_partitions_of(collection)) != len(_partitions_of(first)):
-        raise InvalidParameter(owner, name, _ALIGNED, f"{len(_partitions_of(collection))} partitions")
+    if _n_partitions(collection) != _n_partitions(first):
+        raise InvalidParameter(owner, name, _ALIGNED, f"{_n_partitions(collection)} partitions")
     return collection
 
 
-def _partitions_of(collection: Any) -> list[Any]:
-    """Its partitions, not computed."""
-    return list(np.ravel(collection.to_delayed())) if _is_array(collection) else list(collection.to_delayed())
+def _n_partitions(collection: Any) -> int:
+    return len(collection.chunks[0]) if _is_array(collection) else int(collection.npartitions)
+
+
+def _partitions_together(collections: Sequence[Any]) -> list[list[Any]]:
+    """Partitions of all of them, not computed; Dask may join those of a frame of which few columns are read."""
+    for optimize in (True, False):
+        found = [list(np.ravel(one.to_delayed(optimize_graph=optimize))) for one in collections]
+        if len({len(partitions) for partitions in found}) == 1:
+            break
+    return found
 
 
 def _lengths_of(collection: Any) -> list[int] | None:

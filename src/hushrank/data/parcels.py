@@ -17,10 +17,12 @@ from hushrank.data.identifiers import places_of
 # Ids as an Arrow array, and arrays of numbers: vectors, or matrices with a row for each id.
 Rows = tuple[pa.Array, Sequence[NDArray[Any]]]
 
-PACKED_ROWS = 2**20  # that are sorted by place at a time
+PACKED_ROWS, PACKED_BYTES = 2**20, 2**28  # that are sorted by place at a time
 
 
-def pack(batches: Iterable[Rows], n_places: int, most: int = PACKED_ROWS) -> tuple[list[bytes], int]:
+def pack(
+    batches: Iterable[Rows], n_places: int, most: int = PACKED_ROWS, most_bytes: int = PACKED_BYTES
+) -> tuple[list[bytes], int]:
     """A parcel for each place, empty where nobody belongs there, and how many rows have no id; these are left out.
 
     Parameters
@@ -28,8 +30,8 @@ def pack(batches: Iterable[Rows], n_places: int, most: int = PACKED_ROWS) -> tup
     batches : iterable of pairs
         Ids of one kind, and arrays of numbers; as many and of the same widths in every batch.
     n_places : int
-    most : int
-        Rows that are sorted at a time.
+    most, most_bytes : int
+        Rows, or bytes of them, that are sorted at a time.
 
     Examples
     --------
@@ -42,13 +44,13 @@ def pack(batches: Iterable[Rows], n_places: int, most: int = PACKED_ROWS) -> tup
     """
     sinks = [pa.BufferOutputStream() for _ in range(n_places)]
     waiting: list[Rows] = []
-    n_waiting = n_left_out = 0
+    n_waiting = n_bytes = n_left_out = 0
     for ids, arrays in batches:
         waiting.append((ids, arrays))
-        n_waiting += len(ids)
-        if n_waiting >= most:
+        n_waiting, n_bytes = n_waiting + len(ids), n_bytes + ids.nbytes + sum(array.nbytes for array in arrays)
+        if n_waiting >= most or n_bytes >= most_bytes:
             n_left_out += _send(waiting, sinks)
-            waiting, n_waiting = [], 0
+            waiting, n_waiting, n_bytes = [], 0, 0
     if waiting:
         n_left_out += _send(waiting, sinks)
     return [sink.getvalue().to_pybytes() for sink in sinks], n_left_out

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushrank.data.files import refuse_damaged
-from hushrank.data.remote_files import Place, RemotePath
+from hushrank.data.remote_files import Place, RemotePath, settled
 
 # Without a buffer size a whole column chunk of a row group is read at once; 64 kB was as fast as 1 MB and smaller.
 _BUFFER_BYTES = 2**16
@@ -63,7 +63,7 @@ class ParquetPart:
         self, names: Sequence[str], most: int, make: Callable[[pa.RecordBatch], Made], owner: str
     ) -> Iterator[Made]:
         """What `make` makes of each batch of at most `most` rows, which has the columns `names` in this order."""
-        with open_parquet(self.path, owner, **_reading(self.path)) as file:
+        with _open_columns(self.path, names, owner) as file:
             for groups in self._runs(file.num_row_groups):
                 for batch in file.iter_batches(most, row_groups=groups, columns=list(names)):
                     if batch.num_rows:
@@ -75,6 +75,26 @@ class ParquetPart:
         start = self.first or 0
         groups = range(n_groups) if self.first is None else range(start, start + len(self.group_rows))
         return [[group] for group in groups] if isinstance(self.path, RemotePath) else [list(groups)]
+
+
+@contextmanager
+def _open_columns(path: Place, names: Sequence[str], owner: str) -> Iterator[pq.ParquetFile]:
+    """A file of which these columns are read.
+
+    Words that are numbered by other integers than int32 are read with these: Arrow would check every word as it makes
+    the others, and one that is not UTF-8 must not stop a fit.
+    """
+    with open_parquet(path, owner, **_reading(path)) as file:
+        words = [name for name in names if _is_renumbered(file.schema_arrow.field(name).type)]
+        if not words:
+            yield file
+            return
+    with open_parquet(path, owner, **_reading(path), read_dictionary=words) as file:
+        yield file
+
+
+def _is_renumbered(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(kind) and kind.index_type != pa.int32())
 
 
 def _reading(path: Place) -> dict[str, Any]:
@@ -105,7 +125,7 @@ def read_footer(path: Place, owner: str) -> Footer:
     with open_parquet(path, owner) as file:
         schema, metadata = file.schema_arrow, file.metadata
         rows = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        return Footer(schema, (schema.pandas_metadata or {}).get("index_columns", []), ParquetPart(path, rows))
+        return Footer(schema, (schema.pandas_metadata or {}).get("index_columns", []), ParquetPart(settled(path), rows))
 
 
 @contextmanager

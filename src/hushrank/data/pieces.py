@@ -1,13 +1,14 @@
 """How data fall into pieces: copies of a source that are narrowed to a part, and sources on pieces of their origin."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from hushrank.data.source import Piece
 
 
-def hold(part: Any, n_entries: int | None = None) -> Piece:
+def hold(part: Any, n_entries: int | None = None, path: Any = None) -> Piece:
     """A piece that is a source, or an origin, which can be pickled as it is: what was settled is not settled anew.
 
     Examples
@@ -15,7 +16,7 @@ def hold(part: Any, n_entries: int | None = None) -> Piece:
     >>> hold("part", 3).read()
     'part'
     """
-    return Piece(partial(_give, part), (), n_entries)
+    return Piece(partial(_give, part), (), n_entries, path=path)
 
 
 def pieces_on(pieces: list[Piece] | None, make: Callable[[Any], Any]) -> list[Piece] | None:
@@ -29,7 +30,7 @@ def pieces_on(pieces: list[Piece] | None, make: Callable[[Any], Any]) -> list[Pi
     """
     if pieces is None:
         return None
-    return [Piece(partial(_put, make, piece.read), piece.needs, piece.n_entries) for piece in pieces]
+    return [replace(piece, read=partial(_put, make, piece.read)) for piece in pieces]
 
 
 def _give(part: Any) -> Any:

@@ -135,6 +135,11 @@ def to_path(data: Given, owner: str, name: str = "X") -> Place:
     return remote
 
 
+def settled(path: Place) -> Place:
+    """The same file from wherever it is asked for: whoever reads it may be another process, in another folder."""
+    return path.absolute() if isinstance(path, Path) else path
+
+
 def check_local(path: Place, kind: str, owner: str, name: str = "X") -> Path:
     """A path as it is; the address of a file of a kind that is read on this machine only is refused."""
     if isinstance(path, Path):

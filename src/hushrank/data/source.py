@@ -35,12 +35,15 @@ class Piece:
         Rows, ratings, records or updates, where their number is known without reading.
     n_bytes : int
         Memory that `needs` take when they are computed, where that is known, else 0.
+    path : Path, RemotePath or None
+        The file of which it is a part.
     """
 
     read: Callable[..., Any]
     needs: tuple[Any, ...] = ()
     n_entries: int | None = None
     n_bytes: int = 0
+    path: Any = None
 
 
 class Source(ABC):

@@ -14,7 +14,8 @@ from typing import Any
 from hushrank.data.regrouping import Grouping
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.engine.dask_bundles import Held, add_up, bundle, gathered, read_held
-from hushrank.engine.dask_clusters import Cluster, check_cluster, connect
+from hushrank.engine.dask_clusters import Cluster, address_of, check_cluster, connect
+from hushrank.engine.dask_files import check_paths
 from hushrank.engine.dask_moves import DaskGroups
 from hushrank.engine.dask_tasks import (
     Failure,
@@ -73,6 +74,7 @@ class DaskEngine:
         for name, rows in terms.items():
             check_integer(rows, name, "DaskEngine", minimum=1)
         check_integer(block_rows, "block_rows", "DaskEngine", minimum=1, maximum=MAX_BLOCK_ROWS)
+        self._address = address_of(cluster)  # also where the client is closed by then
         self._given, self._terms = cluster, {name: int(rows) for name, rows in terms.items()}
         self._connected: Cluster | None = None
         self._process = os.getpid()
@@ -80,11 +82,11 @@ class DaskEngine:
         self._ready: weakref.WeakKeyDictionary[Source, tuple[list[Piece], Any]] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"DaskEngine({self._address()!r})"
+        return f"DaskEngine({self._address!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A client belongs to a process; whoever gets a copy elsewhere connects anew.
-        return partial(DaskEngine, **self._terms), (self._address(),)
+        return partial(DaskEngine, **self._terms), (self._address,)
 
     def __copy__(self) -> "DaskEngine":
         return self
@@ -97,13 +99,18 @@ class DaskEngine:
         self._cluster(owner).check(owner)
 
     def place(self, source: Source, owner: str = "DaskEngine") -> Source:
-        """A source of the same data that is read by workers; checks the cluster and reads nothing."""
+        """A source of the same data that is read by workers; checks the cluster and what it sees, and reads nothing."""
         self.check(owner)
-        return source.regrouped(self.group, self._terms["piece_rows"])
+        self._ready.pop(source, None)  # what the caller has may have changed since
+        placed = source.regrouped(partial(self.group, owner=owner), self._terms["piece_rows"])
+        if placed is source:
+            check_paths(self._cluster(owner), source.pieces(self._terms["piece_rows"]) or (), owner)
+        return placed
 
-    def group(self, grouping: Grouping, pieces: list[Piece]) -> DaskGroups:
+    def group(self, grouping: Grouping, pieces: list[Piece], owner: str = "DaskEngine") -> DaskGroups:
         """People of pieces, whose `read` gives origins, brought to one place each when they are first asked for."""
-        return DaskGroups(self._cluster("DaskEngine"), grouping, pieces, self._terms["place_rows"])
+        check_paths(self._cluster(owner), pieces, owner)
+        return DaskGroups(self._cluster(owner), grouping, pieces, self._terms["place_rows"])
 
     def total(
         self,
@@ -149,14 +156,15 @@ class DaskEngine:
 
     def _results(self, source: Source, job: Job) -> Any:
         leaves, _ = self._leaves(source, job)
-        client = self._cluster("DaskEngine").client
-        results = client.gather(client.compute(leaves))
+        cluster = self._cluster("DaskEngine")
+        results = cluster.client.gather(cluster.compute(leaves))
         return next((one for one in results if isinstance(one, Failure)), results)
 
     def _sums(self, source: Source, job: Job, advance: Advance | None) -> Any:
         leaves, counts = self._leaves(source, job)
-        client = self._cluster("DaskEngine").client
-        futures = client.compute([*(leaves if advance else ()), add_up(leaves, job.uses_all_threads)])
+        futures = self._cluster("DaskEngine").compute(
+            [*(leaves if advance else ()), add_up(leaves, job.uses_all_threads)]
+        )
         if advance:
             for future, count in zip(futures[:-1], counts, strict=True):
                 future.add_done_callback(partial(_advance, advance, count))
@@ -212,12 +220,6 @@ class DaskEngine:
             self._connected = connect(self._given, self, owner)
             self._ready.clear()
         return self._connected
-
-    def _address(self) -> Any:
-        """How another process finds the cluster: a client by the address of its scheduler."""
-        if self._given is None or isinstance(self._given, str):
-            return self._given
-        return self._given.scheduler.address
 
 
 def _advance(advance: Advance, count: int, future: Any) -> None:

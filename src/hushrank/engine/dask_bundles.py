@@ -61,7 +61,7 @@ def bundle(cluster: Cluster, pieces: list[Piece], is_shared: bool) -> list[list[
     if not any(piece.needs for piece in pieces):
         return _even(numbers, cluster.n_workers() if is_shared else _TASKS_A_THREAD * cluster.n_threads())
     needs = [need for piece in pieces for need in piece.needs]
-    if not is_shared or not all(hasattr(need, "status") for need in needs):
+    if not is_shared or not all(hasattr(type(need), "status") for need in needs):  # what is delayed has any attribute
         return [[number] for number in numbers]
     holders = cluster.client.who_has(needs)
     by_worker: dict[Any, list[int]] = {}

@@ -37,7 +37,8 @@ class DaskGroups:
     """
 
     def __init__(self, cluster: Any, grouping: Grouping, pieces: list[Piece], place_rows: int) -> None:
-        self._cluster, self._grouping, self._pieces, self._place_rows = cluster, grouping, pieces, place_rows
+        self._cluster, self._grouping, self._pieces = cluster, grouping, pieces
+        self._n_places = _n_places(pieces, cluster.n_threads(), place_rows)  # also where workers come and go
         self._futures: list[Any] | None = None
         self._terms: Any = None  # without them Dask could not compute again what a lost worker had
         self._facts: list[tuple[int, int, Any]] = []
@@ -81,7 +82,7 @@ class DaskGroups:
             self._facts = []
             return []
         client = self._cluster.client
-        futures = client.compute([delayed(join_place, pure=False)(*one) for one in self._moved()])
+        futures = self._cluster.compute([delayed(join_place, pure=False)(*one) for one in self._moved()])
         facts = client.gather(client.map(tell_part, futures, pure=False))
         self._facts = facts
         return next((one for one in facts if isinstance(one, Failure)), list(futures))
@@ -91,7 +92,7 @@ class DaskGroups:
         import dask.dataframe as dd
         from dask import delayed
 
-        n_places = self._n_places()
+        n_places = self._n_places
         terms = self._cluster.broadcast((self._grouping, [piece.read for piece in self._pieces], own_versions()))
         self._terms = terms
         frames = [
@@ -102,16 +103,17 @@ class DaskGroups:
         placed = parcels.set_index("place", divisions=list(range(n_places + 1)), shuffle_method="p2p")
         return [(terms, frame) for frame in placed.to_delayed()]
 
-    def _n_places(self) -> int:
-        """As many as threads can work on at the same time, and more where many rows are known to be there.
 
-        All threads have as many places as others. Of text files nobody knows how long they are: then there are as many
-        places as files at least.
-        """
-        counts, threads = [piece.n_entries for piece in self._pieces], self._cluster.n_threads()
-        known = [count for count in counts if count is not None]
-        by_rows = sum(known) // self._place_rows if len(known) == len(counts) else len(counts)
-        return int(min(threads * max(-(-by_rows // threads), 4), MOST_PLACES))
+def _n_places(pieces: list[Piece], threads: int, place_rows: int) -> int:
+    """As many as threads can work on at the same time, and more where many rows are known to be there.
+
+    All threads have as many places as others. Of text files nobody knows how long they are: then there are as many
+    places as files at least.
+    """
+    counts = [piece.n_entries for piece in pieces]
+    known = [count for count in counts if count is not None]
+    by_rows = sum(known) // place_rows if len(known) == len(counts) else len(counts)
+    return int(min(threads * max(-(-by_rows // threads), 4), MOST_PLACES))
 
 
 def pack_piece(terms: tuple[Grouping, list[Read], Any], number: int, values: Sequence[Any], n_places: int) -> Any:

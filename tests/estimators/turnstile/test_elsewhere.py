@@ -14,7 +14,7 @@ from hushrank.engine.dask import DaskEngine
 from hushrank.engine.local import LocalEngine
 from hushrank.estimators.turnstile import elsewhere
 from hushrank.estimators.turnstile.intake import STEEP_BITS
-from hushrank.exceptions import InvalidParameter
+from hushrank.exceptions import HushrankError, InvalidParameter
 from seeded_fits import updates
 
 TERMS = {"shape": (48, 36), "rank": 3, "epsilon": 4.0, "delta": 1e-6, "random_state": 3}
@@ -163,6 +163,27 @@ def test_a_pan_private_sketch_has_no_noise_elsewhere_and_is_refused(engine, fold
     sketch = hr.TurnstileSketch(**TERMS, pan_private=True)
     with pytest.raises(InvalidParameter, match="engine of TurnstileSketch must be None for a pan-private sketch"):
         sketch.update(folder, engine=engine)
+
+
+def test_what_is_booked_is_what_was_added(cluster, folder):
+    """Files that change between two readings, of which the second finds another user."""
+
+    class Changing(DaskEngine):
+        def each(self, source, work, state):
+            return [(pa.array(["bob"], pa.large_string()), np.array([1]))]
+
+    sketch = hr.TurnstileSketch(**TERMS, unit="user")
+    with pytest.raises(HushrankError, match="updates were others when they were read again: nothing was added"):
+        sketch.update(folder, engine=Changing(cluster))
+    assert not any(array.any() for array in arrays(sketch)) and len(sketch._held.intake.totals) == 0
+
+
+def test_digests_tell_who_used_how_much_in_any_order():
+    def digest(*users, n=1):
+        return elsewhere.digest_of(pa.array(users, pa.large_binary()), np.arange(n, n + len(users)))
+
+    assert np.array_equal(digest(b"a", b"\xff"), digest(b"\xff", n=2) + digest(b"a"))
+    assert len({int(one[0]) for one in (digest(b"a"), digest(b"b"), digest(b"a", n=2), digest())}) == 4
 
 
 def test_no_updates_change_nothing(engine, tmp_path, table):

@@ -164,7 +164,7 @@ class RatingParquet(RatingColumns):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Row groups of one file."""
-        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+        return [hold(self._narrowed(part), part.n_rows, part.path) for part in cut_parts(self._parts, enough)]
 
     def _narrowed(self, part: ParquetPart) -> "RatingParquet":
         piece = copy(self)
@@ -192,7 +192,7 @@ class RatingCsv(RatingColumns):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Whole files."""
-        return [hold(self._narrowed(texts)) for texts in self._texts.apart()]
+        return [hold(self._narrowed(texts), path=texts.texts[0].path) for texts in self._texts.apart()]
 
     def _narrowed(self, texts: DelimitedTexts) -> "RatingCsv":
         piece = copy(self)

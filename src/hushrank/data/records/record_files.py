@@ -62,7 +62,7 @@ class ParquetOrigin(Origin):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Row groups of one file; numbers are kept as those of all files."""
-        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+        return [hold(self._narrowed(part), part.n_rows, part.path) for part in cut_parts(self._parts, enough)]
 
     def _narrowed(self, part: ParquetPart) -> "ParquetOrigin":
         piece = copy(self)
@@ -91,7 +91,7 @@ class CsvOrigin(Origin):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Whole files."""
-        return [hold(self._narrowed(texts)) for texts in self.texts.apart()]
+        return [hold(self._narrowed(texts), path=texts.texts[0].path) for texts in self.texts.apart()]
 
     def _narrowed(self, texts: DelimitedTexts) -> "CsvOrigin":
         piece = copy(self)

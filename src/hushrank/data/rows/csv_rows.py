@@ -39,7 +39,7 @@ class CsvRows(Rows):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Whole files: where a record starts cannot be told from the middle of one."""
-        return [hold(self._narrowed(texts)) for texts in self._texts.apart()]
+        return [hold(self._narrowed(texts), path=texts.texts[0].path) for texts in self._texts.apart()]
 
     def _narrowed(self, texts: DelimitedTexts) -> "CsvRows":
         piece = copy(self)

@@ -37,7 +37,7 @@ class ParquetRows(Rows):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Row groups of one file, with the columns that were chosen for all of them."""
-        return [hold(self._narrowed(part), part.n_rows) for part in cut_parts(self._parts, enough)]
+        return [hold(self._narrowed(part), part.n_rows, part.path) for part in cut_parts(self._parts, enough)]
 
     def _narrowed(self, part: ParquetPart) -> "ParquetRows":
         piece = copy(self)

@@ -74,7 +74,7 @@ class ParquetUpdates(FileOrigin):
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Row groups of one file."""
         cut = [(part, names) for whole, names in self._files for part in whole.cut(enough)]
-        return [hold(self._narrowed(part, names), part.n_rows) for part, names in cut]
+        return [hold(self._narrowed(part, names), part.n_rows, part.path) for part, names in cut]
 
     def _narrowed(self, part: ParquetPart, names: list[str]) -> "ParquetUpdates":
         piece = copy(self)
@@ -107,7 +107,8 @@ class CsvUpdates(FileOrigin):
 
     def pieces(self, enough: int = PIECE_ROWS) -> list[Piece]:
         """Whole files."""
-        return [hold(self._narrowed(text, names)) for text, names in self._files if text.has_records]
+        files = [(text, names) for text, names in self._files if text.has_records]
+        return [hold(self._narrowed(text, names), path=text.path) for text, names in files]
 
     def _narrowed(self, text: DelimitedText, names: list[str]) -> "CsvUpdates":
         piece = copy(self)

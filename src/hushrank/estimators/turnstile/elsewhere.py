@@ -5,6 +5,7 @@ are brought to one of them, in their order. States of workers have the operators
 """
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hushrank.data.updates.source import Updates
 from hushrank.estimators.turnstile.intake import MOST_UPDATES, STEEP_BITS, Intake
 from hushrank.estimators.turnstile.layout import Layout
 from hushrank.estimators.turnstile.state import SketchState
+from hushrank.exceptions import HushrankError
 from hushrank.privacy.mechanisms.sketch import SketchLattice
 
 _OWNER = "TurnstileSketch"
@@ -91,25 +93,41 @@ def add_elsewhere(intake: Intake, terms: IntakeTerms, updates: Updates, engine: 
     is_large = sum(array.nbytes for array in intake.state.arrays) > SMALL_STATE_BYTES
     sums = engine.fold(source, sum_updates, terms, once_a_worker=is_large)
     if sums is not None:  # there are updates
-        *arrays, counts = sums
+        *arrays, counts, digest = sums
         totals = [] if terms.spent is None else engine.each(source, find_totals, terms)
+        # Files may change, and workers that are lost read them again: what is booked must be what was added.
+        if not np.array_equal(digest, sum((digest_of(*one) for one in totals), np.zeros(1, np.int64))):
+            raise HushrankError("updates were others when they were read again: nothing was added.")
         intake.take(arrays, counts + np.array([n_nobody, 0, 0, 0]), totals)
     return True
 
 
 def sum_updates(source: Any, terms: IntakeTerms, threads: int) -> tuple[NDArray[np.int64], ...]:
-    """The arrays of a state with all updates of a source, and the counts of `Intake.absorb`."""
+    """The arrays of a state with all updates of a source, the counts of `Intake.absorb`, and a digest of totals."""
     intake, counts = _absorbed(source, terms)
+    digest = np.zeros(1, np.int64) if terms.spent is None else digest_of(*_changes(intake, terms))
     largest = max(int(np.abs(array.astype(np.float64)).max(initial=0.0)) for array in intake.state.arrays)
     counts[3] = (largest >> STEEP_BITS) + 1
-    return (*(array.astype(np.int64) for array in intake.state.arrays), counts)
+    return (*(array.astype(np.int64) for array in intake.state.arrays), counts, digest)
 
 
 def find_totals(source: Any, terms: IntakeTerms, threads: int) -> tuple[pa.Array, NDArray[np.int64]]:
     """Users of a source, and what they use of their bounds by these updates."""
-    assert terms.spent is not None
     intake, _ = _absorbed(source, replace(terms, has_state=False))
-    assert intake.totals is not None
+    return _changes(intake, terms)
+
+
+def digest_of(ids: pa.Array, spent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One number that tells who used how much; those of different users add up to that of all, modulo 2^64."""
+    # As bytes: an id need not be a text that can be read.
+    pairs = zip(ids.cast(pa.large_binary()).to_pylist(), spent.tolist(), strict=True)
+    hashes = [blake2b(repr(pair).encode(), digest_size=8).digest() for pair in pairs]
+    return np.array([np.frombuffer(b"".join(hashes), np.int64).sum()])
+
+
+def _changes(intake: Intake, terms: IntakeTerms) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Users whose totals have changed, and by how much."""
+    assert terms.spent is not None and intake.totals is not None
     ids, spent = intake.totals.content()
     before, used = terms.spent
     spent[: len(before)] -= used
