@@ -199,8 +199,8 @@ def timed_engine(client: Any) -> Any:
     class Timed(hr.DaskEngine):
         log: list[tuple[str, float]] = []  # noqa: RUF012  (one engine in a process)
 
-        def group(self, grouping: Any, pieces: Any) -> Any:
-            groups = super().group(grouping, pieces)
+        def group(self, *terms: Any, **options: Any) -> Any:
+            groups = super().group(*terms, **options)
             self._note("grouping", groups.n_people)
             return groups
 
