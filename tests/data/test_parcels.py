@@ -28,7 +28,8 @@ def test_wide_rows_are_packed_by_their_bytes():
     by_rows, by_bytes = (pack(batches, 3, **most) for most in ({}, {"most_bytes": 1600}))
     assert by_rows[1] == by_bytes[1] == 0
     for one, other in zip(by_rows[0], by_bytes[0], strict=True):
-        assert (opened(one) == opened(other) and len(list(unpack(one))) < len(list(unpack(other)))) or not one
+        assert opened(one) == opened(other)
+    assert sum(map(len, by_bytes[0])) > sum(map(len, by_rows[0]))  # more often, with a head each time
 
 
 def cut(ids, numbers, edges):

@@ -116,6 +116,14 @@ def test_what_was_sent_goes_with_the_source(engine, cluster):
     assert len(engine._ready) == 0
 
 
+def test_what_the_caller_changed_since_is_sent_again(engine):
+    changing = X.copy()
+    source = rows_of(changing)
+    for factor in (1, 2):
+        changing[:] = factor * X
+        assert np.array_equal(engine.total(engine.place(source), sum_rows, 1), factor * X.sum(axis=0))
+
+
 def test_an_iterator_is_read_once(engine):
     assert np.array_equal(engine.total(rows_of(iter([X])), sum_rows, 1), X.sum(axis=0))
 

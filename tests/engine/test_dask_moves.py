@@ -14,6 +14,7 @@ from hushrank.data.ratings.reading import read_ratings
 from hushrank.data.ratings.regrouping import RatingGrouping
 from hushrank.data.source import Piece
 from hushrank.engine.dask import DaskEngine
+from hushrank.engine.dask_clusters import Cluster
 from hushrank.engine.dask_moves import MOST_PLACES, _n_places, join_place, pack_piece, tell_part
 from hushrank.engine.dask_tasks import Failure, own_versions
 from hushrank.exceptions import InvalidParameter
@@ -68,12 +69,14 @@ def test_a_public_number_of_users_is_not_counted(cluster, folder):
     assert placed.n_users == 1000 and placed._groups._futures is None
 
 
-def test_people_who_were_lost_are_brought_together_again(cluster, folder):
+def test_people_who_were_lost_are_brought_together_again(cluster, folder, monkeypatch):
     placed = DaskEngine(cluster, piece_rows=60).place(read_ratings(folder, **TERMS))
     expected = people(placed)
     before = placed._groups._futures
     placed.forget()
+    monkeypatch.setattr(Cluster, "n_threads", lambda self: 7)  # other workers have come
     assert people(placed) == expected and placed._groups._futures is not before
+    assert len(placed._groups._futures) == len(before)  # whoever has read half of the places can go on
 
 
 def test_files_without_ratings_have_no_pieces(cluster, tmp_path):

@@ -40,6 +40,22 @@ def test_the_diagonal_is_completed():
     assert np.abs(S - (Q * values) @ Q.T).max() < 1e-12
 
 
+@pytest.mark.parametrize("rank", [3, 8])
+def test_eigenvectors_of_large_matrices_that_are_kept_are_those_of_all(monkeypatch, rank):
+    """Also where some that are asked for drown in the noise, whose own have not converged."""
+    n, deviation = 700, 3.0
+    _, S = planted(n, np.array([2.5, 1.5, 0.8]) * 2 * deviation * math.sqrt(n), 4)
+    S += deviation * noise_of(n, 5)
+    found = []
+    for dense in (hollow._DENSE, n):
+        monkeypatch.setattr(hollow, "_DENSE", dense)
+        found.append(top_hollow_eigenpairs(S.copy(), rank, deviation, rounds=3, cut=1.02))
+    (vectors, values, _), (all_vectors, all_values, _) = found
+    assert vectors.shape == all_vectors.shape == (n, 3)
+    assert np.abs(values / all_values - 1).max() < 1e-4
+    assert np.abs((vectors * all_vectors).sum(axis=0)).min() > 1 - 1e-5
+
+
 def test_eigenpairs_are_corrected_for_the_noise():
     """An eigenvalue w has standard deviation sqrt(2 c^2) deviations, c^2 = 1 - edge^2 / (4 l^2) >= 0.61, and l one that
     is 1 / c^2 times larger; that of c^2 is of the order n^(-1/2) = 0.06. Means of ten draws are compared at six

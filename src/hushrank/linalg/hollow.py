@@ -11,8 +11,8 @@ FloatArray = NDArray[np.float64]
 _DENSE = 300  # up to this size all eigenvectors are computed
 _CHUNK = 256
 # Of residuals, relative. Those of eigenpairs in the bulk of the noise, which are not kept, fall slowly: when they are
-# below this, eigenvectors that are kept have converged to 1e-6.
-_TOLERANCE = 1e-2
+# below this, eigenpairs that are kept have converged to 1e-5 or better.
+_TOLERANCE = 1e-3
 
 
 def top_hollow_eigenpairs(
