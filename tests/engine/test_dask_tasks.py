@@ -12,7 +12,6 @@ from hushrank.engine.dask_tasks import (
     Frozen,
     HeldBlocks,
     Job,
-    add_sums,
     check_versions,
     from_sums,
     kernel_job,
@@ -47,7 +46,6 @@ def test_a_task_returns_what_it_raises():
 def test_a_failure_is_handed_on():
     failure = Failure(ValueError("told"))
     assert sum_pieces(kernel_job(count_rows, None), [read_part], [0], [[failure]]) is failure
-    assert add_sums([False, np.zeros(1, np.int64)], failure) is failure
 
 
 def test_an_error_that_cannot_be_sent_is_told_by_its_kind():
@@ -60,13 +58,6 @@ def test_an_error_that_cannot_be_sent_is_told_by_its_kind():
 
     error = task().error
     assert type(error) is HushrankError and str(error) == "a worker of the cluster raised Local."
-
-
-def test_sums_of_others_are_not_changed():
-    first, second = ([True, np.full(2, value, np.int64), np.ones(1, np.int64)] for value in (2**63 - 1, 5))
-    total = add_sums(first, second, second)
-    assert [array.tolist() for array in from_sums(total)] == [[-(2**63) + 9] * 2, [3]]
-    assert first[1].tolist() == [2**63 - 1] * 2 and second[1].tolist() == [5, 5]
 
 
 def test_the_form_of_a_kernel_is_kept():

@@ -8,15 +8,17 @@ raw data and secret sums: they are as trusted as the machine that calls.
 import os
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from hushrank.data.regrouping import Grouping
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
-from hushrank.engine.dask_bundles import Held, add_up, bundle, gathered, read_held
+from hushrank.engine.dask_bundles import Held, bundle, gathered, read_held
 from hushrank.engine.dask_clusters import Cluster, address_of, check_cluster, connect
 from hushrank.engine.dask_files import check_paths
 from hushrank.engine.dask_moves import DaskGroups
+from hushrank.engine.dask_sums import large_sums, small_sums
 from hushrank.engine.dask_tasks import (
     Failure,
     HeldBlocks,
@@ -35,6 +37,24 @@ from hushrank.exceptions import HushrankError, StateMisuse
 from hushrank.parameters import check_integer
 
 PLACE_ROWS = 2**22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Leaves:
+    """Tasks that sum up pieces, not computed yet.
+
+    Attributes
+    ----------
+    tasks : list of Delayed
+    holders : list of str or None
+        The worker that has all that a task needs, if one has.
+    counts : list of int
+        Entries of each, 0 if unknown.
+    """
+
+    tasks: list[Any]
+    holders: list[str | None]
+    counts: list[int]
 
 
 class DaskEngine:
@@ -155,39 +175,29 @@ class DaskEngine:
         return sums
 
     def _results(self, source: Source, job: Job) -> Any:
-        leaves, _ = self._leaves(source, job)
         cluster = self._cluster("DaskEngine")
-        results = cluster.client.gather(cluster.compute(leaves))
+        results = cluster.client.gather(cluster.compute(self._leaves(source, job).tasks))
         return next((one for one in results if isinstance(one, Failure)), results)
 
     def _sums(self, source: Source, job: Job, advance: Advance | None) -> Any:
-        leaves, counts = self._leaves(source, job)
-        futures = self._cluster("DaskEngine").compute(
-            [*(leaves if advance else ()), add_up(leaves, job.uses_all_threads)]
-        )
-        if advance:
-            for future, count in zip(futures[:-1], counts, strict=True):
-                future.add_done_callback(partial(_advance, advance, count))
-        root = futures.pop()
-        futures.clear()  # sums that were added up need not be kept
-        try:
-            return root.result()
-        except BaseException:  # also KeyboardInterrupt
-            root.cancel()
-            raise
+        leaves, cluster = self._leaves(source, job), self._cluster("DaskEngine")
+        watch = partial(_watch, advance, leaves.counts) if advance else None
+        if job.uses_all_threads:
+            return large_sums(cluster, leaves.tasks, leaves.holders, watch)
+        return small_sums(cluster, leaves.tasks, watch)
 
-    def _leaves(self, source: Source, job: Job) -> tuple[list[Any], list[int]]:
-        """Tasks that sum up pieces, not computed yet, and how many entries each has, 0 if unknown."""
+    def _leaves(self, source: Source, job: Job) -> _Leaves:
         from dask import delayed
 
         cluster, (pieces, reads) = self._cluster("DaskEngine"), self._prepare(source)
         public = cluster.broadcast(job)
         bundles = bundle(cluster, pieces, job.uses_all_threads)
-        leaves = [
+        tasks = [
             delayed(sum_pieces, pure=False)(public, reads, numbers, [list(pieces[number].needs) for number in numbers])
-            for numbers in bundles
+            for numbers, _ in bundles
         ]
-        return leaves, [sum(pieces[number].n_entries or 0 for number in numbers) for numbers in bundles]
+        counts = [sum(pieces[number].n_entries or 0 for number in numbers) for numbers, _ in bundles]
+        return _Leaves(tasks, [holder for _, holder in bundles], counts)
 
     def _pieces(self, source: Source) -> list[Piece]:
         """Pieces that workers can read; of data that only this process has, blocks are sent to them, once."""
@@ -220,6 +230,11 @@ class DaskEngine:
             self._connected = connect(self._given, self, owner)
             self._ready.clear()
         return self._connected
+
+
+def _watch(advance: Advance, counts: list[int], futures: list[Any]) -> None:
+    for future, count in zip(futures, counts, strict=True):
+        future.add_done_callback(partial(_advance, advance, count))
 
 
 def _advance(advance: Advance, count: int, future: Any) -> None:

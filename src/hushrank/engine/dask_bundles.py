@@ -1,4 +1,4 @@
-"""Which task of a pass reads which pieces, and in which order sums are added up."""
+"""Which task of a pass reads which pieces."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,12 @@ import numpy as np
 
 from hushrank.data.source import Piece
 from hushrank.engine.dask_clusters import Cluster
-from hushrank.engine.dask_tasks import HeldBlocks, add_sums
+from hushrank.engine.dask_tasks import HeldBlocks
 
 HELD_BYTES = 2**24  # of blocks that are sent to a worker at a time
 TOGETHER_BYTES = 2**31  # of people who were brought together, for one task
 
 _TASKS_A_THREAD = 8  # of a pass: enough to share out evenly, few enough for the scheduler
-_FAN_IN, _SHARED_FAN_IN = 8, 2
 
 
 class Held(tuple[Any, ...]):
@@ -51,24 +50,25 @@ def _bytes_of(block: Any) -> int:
     return sum(int(getattr(getattr(block, name), "nbytes", 0)) for name in names)
 
 
-def bundle(cluster: Cluster, pieces: list[Piece], is_shared: bool) -> list[list[int]]:
-    """Which pieces a task reads: one of those that lie in memory, several of files.
+def bundle(cluster: Cluster, pieces: list[Piece], is_shared: bool) -> list[tuple[list[int], str | None]]:
+    """Which pieces a task reads, and who holds them: one of those that lie in memory, several of files.
 
     Where totals are too large for many tasks, a worker has one task for all that it holds, or for as much as may be in
     memory at once. What is not computed yet is a task of its own even then.
     """
     numbers = list(range(len(pieces)))
     if not any(piece.needs for piece in pieces):
-        return _even(numbers, cluster.n_workers() if is_shared else _TASKS_A_THREAD * cluster.n_threads())
+        most = cluster.n_workers() if is_shared else _TASKS_A_THREAD * cluster.n_threads()
+        return [(part, None) for part in _even(numbers, most)]
     needs = [need for piece in pieces for need in piece.needs]
     if not is_shared or not all(hasattr(type(need), "status") for need in needs):  # what is delayed has any attribute
-        return [[number] for number in numbers]
+        return [([number], None) for number in numbers]
     holders = cluster.client.who_has(needs)
-    by_worker: dict[Any, list[int]] = {}
+    by_worker: dict[str | None, list[int]] = {}
     for number in numbers:
         held_by = holders.get(pieces[number].needs[0].key) or (None,)
         by_worker.setdefault(held_by[0], []).append(number)
-    return [part for held in by_worker.values() for part in _limited(held, pieces)]
+    return [(part, worker) for worker, held in by_worker.items() for part in _limited(held, pieces)]
 
 
 def _limited(numbers: list[int], pieces: list[Piece]) -> Iterator[list[int]]:
@@ -87,14 +87,3 @@ def _even(numbers: list[int], most: int) -> list[list[int]]:
     n_lists = min(most, len(numbers))
     edges = [len(numbers) * number // n_lists for number in range(n_lists + 1)]
     return [numbers[start:stop] for start, stop in itertools.pairwise(edges)]
-
-
-def add_up(sums: list[Any], is_shared: bool) -> Any:
-    """A tree of additions; large totals two at a time."""
-    from dask import delayed
-
-    fan_in = _SHARED_FAN_IN if is_shared else _FAN_IN
-    while len(sums) > 1:
-        groups = [sums[start : start + fan_in] for start in range(0, len(sums), fan_in)]
-        sums = [delayed(add_sums, pure=False)(*group) if len(group) > 1 else group[0] for group in groups]
-    return sums[0]

@@ -80,10 +80,11 @@ class Cluster:
         with _large_graphs():
             return self.client.submit(thaw, Frozen(cloudpickle.dumps(public)), pure=False)
 
-    def compute(self, tasks: list[Any]) -> list[Any]:
-        """Futures of tasks; data of the caller may be in them."""
+    def compute(self, tasks: list[Any], worker: str | None = None) -> list[Any]:
+        """Futures of tasks, of one worker if it is there; data of the caller may be in them."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         with _large_graphs():
-            futures: list[Any] = self.client.compute(tasks)
+            futures: list[Any] = self.client.compute(tasks, **where)
         return futures
 
     def send(self, held: Any) -> Any:

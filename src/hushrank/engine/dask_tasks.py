@@ -131,20 +131,6 @@ def sum_pieces(job: Job, reads: Sequence[Read], numbers: Sequence[int], values: 
     return failed or job.run(Chain([(reads[number], needs) for number, needs in zip(numbers, values, strict=True)]))
 
 
-@telling
-def add_sums(*sums: Any) -> Any:
-    """What several tasks have added up, modulo 2^64."""
-    failed = next((one for one in sums if isinstance(one, Failure)), None)
-    if failed is not None:
-        return failed
-    is_tuple, *first = sums[0]
-    totals = [array.copy() for array in first]
-    for _, *arrays in sums[1:]:
-        for total, array in zip(totals, arrays, strict=True):
-            np.add(total, array, out=total)
-    return [is_tuple, *totals]
-
-
 def check_versions(theirs: tuple[str, ...]) -> None:
     """Refuse to compute for somebody who would compute something else."""
     mine = own_versions()
