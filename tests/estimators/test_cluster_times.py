@@ -10,7 +10,7 @@ import pytest
 
 from hushrank.data import parcels
 from hushrank.data.ratings import out_of_core
-from hushrank.engine import dask, dask_bundles, dask_moves
+from hushrank.engine import dask, dask_bundles, dask_moves, dask_sums
 from hushrank.estimators import cluster_times
 from hushrank.estimators.cluster_times import (
     CALLER_MEMORY,
@@ -151,7 +151,7 @@ def test_places_are_those_of_the_engine():
     assert cluster_times.JOINED_ROWS == out_of_core.PARTED_IN_MEMORY
     assert cluster_times.TOGETHER_BYTES == dask_bundles.TOGETHER_BYTES
     assert cluster_times.TASKS_A_WORKER == dask_bundles._TASKS_A_THREAD
-    assert cluster_times.FAN_IN == dask_bundles._FAN_IN
+    assert (cluster_times.FAN_IN, cluster_times.SHARES) == (dask_sums.FAN_IN, dask_sums.SHARES)
     assert [MOVING.n_places(workers) for workers in (1, 100, 10**6)] == [238, 400, 2**13]
     assert [MOVING.n_tasks(2), WORK.n_tasks(2)] == [238, 16]
     few = dataclasses.replace(MOVING, n_rows=10.0)
@@ -164,7 +164,7 @@ def test_large_sums_are_made_once_a_worker_or_for_every_gigabyte_of_people():
     assert [MOVING.n_matrix_sums(workers) for workers in (1, 2, n_parts, 50)] == [n_parts, n_parts, n_parts, 50]
     assert [WORK.n_matrix_sums(workers) for workers in (1, 2, 50)] == [1, 2, 50]
     added = [waiting_seconds(dataclasses.replace(WORK, passes=0, state=0.0, summed=0.0), w) for w in (1, 2, 4)]
-    rounds = [TIMES.sum_byte * 5e8 * count for count in (1, 2, 3)]
+    rounds = [TIMES.sum_byte * 5e8 * count for count in (1, 1 + 8 / 16 / 3, 1 + 8 / 16 * 2 / 3)]  # log_8(2) is 1 / 3
     tasks = [TIMES.fit] * 3
     assert added == pytest.approx([one + other for one, other in zip(rounds, tasks, strict=True)])
 

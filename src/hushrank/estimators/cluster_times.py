@@ -2,7 +2,8 @@
 
 Shared     workers have one thread each. They read files, bring people's rows together where people have many, and sum.
 Alone      the caller draws noise, finds eigenvectors and waits; the scheduler hands out tasks, one after the other.
-Added up   sums go from worker to worker, in rounds; matrices of items once a worker or for every `TOGETHER_BYTES`.
+Added up   sums go from worker to worker, in rounds; matrices of items once a worker or for every `TOGETHER_BYTES`, and
+           in shares, so that all workers add at the same time.
 
 Files are taken to fall into enough pieces for all workers. Networks are not in it: `MOVED` over what all of them carry
 in a second comes on top. docs/scale.md has what was measured, and what it gives on paper for very large data.
@@ -16,12 +17,13 @@ READING, SUMMING, WAITING = "  of which reading and grouping", "  of which sums 
 MOVED = "moved between workers, about (GB)"
 
 # As in hushrank.engine: rows and most number of places, bytes of people for a task with a large matrix, tasks of a
-# worker that reads files, and sums that are added at a time. As in hushrank.data: rows that are packed at a time, and
-# rows of a place that are joined in memory; more of them go through temporary files.
-PLACE_ROWS, MOST_PLACES, TOGETHER_BYTES, TASKS_A_WORKER, FAN_IN = 2**22, 2**13, 2**31, 8, 8
+# worker that reads files, sums that are added at a time, and shares of a matrix. As in hushrank.data: rows that are
+# packed at a time, and rows of a place that are joined in memory; more of them go through temporary files.
+PLACE_ROWS, MOST_PLACES, TOGETHER_BYTES, TASKS_A_WORKER, FAN_IN, SHARES = 2**22, 2**13, 2**31, 8, 8, 16
 PACKED_ROWS, JOINED_ROWS = 2**20, 2**24
 
 _COPIES = 3.0  # of sums that are added to others: theirs, its own, and both together
+_ADDED = 1.0  # of a matrix, most that a worker has beside its own: shares of others, and of the sum of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +222,15 @@ def waiting_seconds(work: ClusterWork, workers: int, times: ClusterTimes = TIMES
     handed_out += times.task * (n_tasks * (work.passes + 2.0 * bool(work.grouped)) + 4.0 * n_moved)
     told = work.state * (1.0 + math.log2(workers))
     small = work.summed * (n_tasks / workers + FAN_IN * math.log(n_tasks, FAN_IN))
-    large = work.matrix * work.n_matrices * (n_sums / workers + math.log2(workers))
+    rounds = FAN_IN * math.log(workers, FAN_IN) / SHARES
+    large = work.matrix * work.n_matrices * (n_sums / workers + rounds)
     return handed_out + times.sum_byte * (told + small + large)
 
 
 def worker_bytes(work: ClusterWork, workers: int, times: ClusterTimes = TIMES) -> float:
     """Of a worker: its people, and a place while it is joined, or what it has in hand in a pass if that is more."""
     n_sums = work.n_matrix_sums(workers) / workers
-    summing = max((FAN_IN + _COPIES) * work.totals, (_COPIES + max(n_sums - 1.0, 0.0)) * work.matrix) + work.block
+    summing = max((FAN_IN + _COPIES) * work.totals, (_ADDED + max(n_sums, 1.0)) * work.matrix) + work.block
     if work.grouped is None:
         return times.worker_bytes + summing
     held = work.grouped.held * work.n_rows * work.share(workers)
