@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra dask")
 
 import hushrank as hr
-from cluster_support import processes, sum_rows, wait_at, write_parts
+from cluster_support import SharedGram, processes, sum_rows, wait_at, write_parts
 from hushrank.data.rows.reading import read_rows
 from hushrank.engine.dask import DaskEngine
 from hushrank.engine.dask_clusters import Cluster
@@ -56,19 +56,19 @@ def kill(client, addresses):
 
 
 @contextmanager
-def killed_at(client, moment, monkeypatch):
+def killed_at(client, moment, monkeypatch, method="compute"):
     """Kill a worker when the client has begun so many things on the cluster."""
-    begun, compute = [], type(client).compute
+    begun, begin = [], getattr(type(client), method)
     address, process = next(iter(client.run(os.getpid).items()))
 
     def counted(self, *arguments, **options):
-        futures = compute(self, *arguments, **options)
+        futures = begin(self, *arguments, **options)
         begun.append(1)
         if len(begun) == moment:
             os.kill(process, signal.SIGKILL)
         return futures
 
-    monkeypatch.setattr(type(client), "compute", counted)
+    monkeypatch.setattr(type(client), method, counted)
     yield begun
     monkeypatch.undo()
     wait_for(lambda: address not in client.nthreads())
@@ -82,6 +82,26 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(workers, folder,
     assert len(begun) > moment  # the worker was killed, and the fit went on
     assert np.array_equal(model.item_factors_, expected.item_factors_)
     assert np.array_equal(model.item_means_, expected.item_means_) and model.privacy_ == expected.privacy_
+
+
+@pytest.mark.parametrize(
+    ("method", "moment"),
+    [
+        pytest.param("compute", 2, marks=pytest.mark.audit),  # while they are made
+        ("who_has", 1),
+        ("map", 1),
+        pytest.param("compute", 3, marks=pytest.mark.audit),  # while they are added
+    ],
+)
+def test_a_worker_killed_while_large_sums_are_added_changes_nothing(workers, tmp_path, method, moment, monkeypatch):
+    X = np.arange(2000.0).reshape(1000, 2)
+    folder = write_parts(tmp_path / "rows", {"a": X[:, 0], "b": X[:, 1]}, 4, 100)
+    (tmp_path / "who").mkdir()
+    with killed_at(workers, moment, monkeypatch, method) as begun:
+        [total] = DaskEngine(workers, piece_rows=100).total(
+            read_rows(folder, owner="test"), SharedGram(), str(tmp_path / "who")
+        )
+    assert len(begun) >= moment and np.array_equal(total, X.T @ X)
 
 
 def test_what_is_returned_twice_is_counted_once(tmp_path):
