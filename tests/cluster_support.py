@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hushrank.engine.dask_tasks import to_sums
 from hushrank.linalg.threads import one_blas_thread  # noqa: F401  (BLAS is looked up before workers start)
 
 NEEDS_DASK = "needs the extra dask"
@@ -58,7 +59,7 @@ def sums_of_my_port():
     """Sums that tell where they were made."""
     from distributed import get_worker
 
-    return [False, np.array([int(get_worker().address.rsplit(":", 1)[1])])]
+    return to_sums(np.array([int(get_worker().address.rsplit(":", 1)[1])]))
 
 
 def sum_and_count(block, factor):

@@ -23,7 +23,7 @@ class Future:
 
 def cluster_of(holders):
     client = SimpleNamespace(who_has=lambda needs: holders)
-    return SimpleNamespace(client=client, n_workers=lambda: 2, n_threads=lambda: 3)
+    return SimpleNamespace(client=client, workers=lambda: ["a", "b"], n_threads=lambda: 3)
 
 
 def files(n_pieces):
@@ -45,7 +45,10 @@ def test_files_are_read_in_few_tasks_of_about_equal_size(n_pieces):
 
 def test_files_of_a_shared_sum_are_read_once_by_each_worker():
     bundles = bundle(cluster_of({}), files(9), is_shared=True)
-    assert bundles == [([0, 1, 2, 3], None), ([4, 5, 6, 7, 8], None)]
+    assert bundles == [([0, 1, 2, 3], "a"), ([4, 5, 6, 7, 8], "b")]
+    assert bundle(cluster_of({}), files(1), is_shared=True) == [([0], "a")]
+    nobody = SimpleNamespace(workers=lambda: [])
+    assert bundle(nobody, files(3), is_shared=True) == [([0, 1, 2], None)]
 
 
 def test_what_lies_in_memory_is_a_task_of_its_own():
@@ -54,7 +57,7 @@ def test_what_lies_in_memory_is_a_task_of_its_own():
 
 def test_a_shared_sum_takes_all_that_a_worker_holds():
     holders = {"k0": ("a",), "k1": ("b",), "k2": ("a",), "k3": ()}
-    assert bundle(cluster_of(holders), held(4), is_shared=True) == [([0, 2], "a"), ([1], "b"), ([3], None)]
+    assert bundle(cluster_of(holders), held(4), is_shared=True) == [([0, 2, 3], "a"), ([1], "b")]
 
 
 def test_a_shared_sum_takes_no_more_than_fits_into_memory(monkeypatch):

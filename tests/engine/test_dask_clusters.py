@@ -132,7 +132,7 @@ def test_an_error_of_a_task_is_raised_and_not_tried_again():
     assert calls == [1]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyError, pickle.PicklingError])
+@pytest.mark.parametrize("error", [ValueError, KeyError, pickle.PicklingError, RecursionError, FileNotFoundError])
 def test_an_error_of_what_the_caller_gave_is_told_and_not_tried_again(error):
     calls = []
 
@@ -155,7 +155,7 @@ def test_a_scheduler_that_is_gone_is_told(status, n_calls):
 
 def test_workers_are_counted(cluster):
     found = Cluster(cluster)
-    assert (found.n_workers(), found.n_threads()) == (2, 2)
+    assert (len(found.workers()), found.n_threads()) == (2, 2)
     found.check("test")
 
 
@@ -179,7 +179,7 @@ def test_clients_and_addresses_are_clusters(cluster):
         check_cluster(given, "test")
     assert connect(cluster, Keeper(), "test").client is cluster
     keeper = Keeper()
-    assert connect(cluster.scheduler.address, keeper, "test").n_workers() == 2
+    assert connect(cluster.scheduler.address, keeper, "test").workers() == sorted(cluster.nthreads())
     with cluster.as_current():
         assert connect(None, Keeper(), "test").client is cluster
 
@@ -262,4 +262,4 @@ def test_without_the_package_its_name_is_told(monkeypatch):
 
 def test_a_cluster_of_many_threads_has_them_all():
     with processes(1, threads=3) as client:
-        assert (Cluster(client).n_workers(), Cluster(client).n_threads()) == (1, 3)
+        assert (len(Cluster(client).workers()), Cluster(client).n_threads()) == (1, 3)

@@ -15,6 +15,7 @@ pytest.importorskip("distributed", reason="needs the extra dask")
 import hushrank as hr
 from cluster_support import SharedGram, processes, sum_rows, wait_at, write_parts
 from hushrank.data.rows.reading import read_rows
+from hushrank.engine import dask_sums
 from hushrank.engine.dask import DaskEngine
 from hushrank.engine.dask_clusters import Cluster
 from hushrank.exceptions import HushrankError
@@ -56,19 +57,19 @@ def kill(client, addresses):
 
 
 @contextmanager
-def killed_at(client, moment, monkeypatch, method="compute"):
+def killed_at(client, moment, monkeypatch):
     """Kill a worker when the client has begun so many things on the cluster."""
-    begun, begin = [], getattr(type(client), method)
+    begun, compute = [], type(client).compute
     address, process = next(iter(client.run(os.getpid).items()))
 
     def counted(self, *arguments, **options):
-        futures = begin(self, *arguments, **options)
+        futures = compute(self, *arguments, **options)
         begun.append(1)
         if len(begun) == moment:
             os.kill(process, signal.SIGKILL)
         return futures
 
-    monkeypatch.setattr(type(client), method, counted)
+    monkeypatch.setattr(type(client), "compute", counted)
     yield begun
     monkeypatch.undo()
     wait_for(lambda: address not in client.nthreads())
@@ -84,24 +85,33 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(workers, folder,
     assert np.array_equal(model.item_means_, expected.item_means_) and model.privacy_ == expected.privacy_
 
 
-@pytest.mark.parametrize(
-    ("method", "moment"),
-    [
-        pytest.param("compute", 2, marks=pytest.mark.audit),  # while they are made
-        ("who_has", 1),
-        ("map", 1),
-        pytest.param("compute", 3, marks=pytest.mark.audit),  # while they are added
-    ],
-)
-def test_a_worker_killed_while_large_sums_are_added_changes_nothing(workers, tmp_path, method, moment, monkeypatch):
+@pytest.mark.parametrize("is_sent", [False, True], ids=["files", "sent"])
+def test_a_worker_killed_while_large_sums_are_added_changes_nothing(workers, tmp_path, is_sent, monkeypatch):
     X = np.arange(2000.0).reshape(1000, 2)
-    folder = write_parts(tmp_path / "rows", {"a": X[:, 0], "b": X[:, 1]}, 4, 100)
+    rows = X if is_sent else write_parts(tmp_path / "rows", {"a": X[:, 0], "b": X[:, 1]}, 4, 100)
+    engine, source = DaskEngine(workers, piece_rows=100), read_rows(rows, owner="test")
     (tmp_path / "who").mkdir()
-    with killed_at(workers, moment, monkeypatch, method) as begun:
-        [total] = DaskEngine(workers, piece_rows=100).total(
-            read_rows(folder, owner="test"), SharedGram(), str(tmp_path / "who")
-        )
-    assert len(begun) >= moment and np.array_equal(total, X.T @ X)
+    with killed_at(workers, 1, monkeypatch) as begun:
+        [total] = engine.total(source, SharedGram(), str(tmp_path / "who"))
+    assert begun and np.array_equal(total, X.T @ X)
+
+
+def test_large_sums_of_two_runs_are_made_anew(cluster, tmp_path, monkeypatch):
+    """What the first shares are sums of is lost, and the others are of data that changed meanwhile."""
+    (tmp_path / "who").mkdir()
+    folder = write_parts(tmp_path / "rows", {"a": [1.0, 2.0], "b": [3.0, 4.0]}, 1)
+    tries, join = [], dask_sums.joined
+
+    def torn_once(shares):
+        tries.append([share for share in shares])
+        if len(tries) == 1:
+            (form, run), *arrays = tries[0][-1]
+            tries[0][-1] = [(form, run + 1), *(array + 1 for array in arrays)]
+        return join(tries[-1])
+
+    monkeypatch.setattr(dask_sums, "joined", torn_once)
+    [total] = DaskEngine(cluster).total(read_rows(folder, owner="test"), SharedGram(), str(tmp_path / "who"))
+    assert len(tries) == 2 and total.tolist() == [[5, 11], [11, 25]]
 
 
 def test_what_is_returned_twice_is_counted_once(tmp_path):

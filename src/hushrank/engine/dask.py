@@ -15,10 +15,10 @@ from typing import Any
 from hushrank.data.regrouping import Grouping
 from hushrank.data.source import MAX_BLOCK_ROWS, PIECE_ROWS, Piece, Source
 from hushrank.engine.dask_bundles import Held, bundle, gathered, read_held
-from hushrank.engine.dask_clusters import Cluster, address_of, check_cluster, connect
+from hushrank.engine.dask_clusters import Cluster, address_of, check_cluster, connect, kept_at
 from hushrank.engine.dask_files import check_paths
 from hushrank.engine.dask_moves import DaskGroups
-from hushrank.engine.dask_sums import large_sums, small_sums
+from hushrank.engine.dask_sums import LARGE_FAN_IN, shared_sums, whole_sums
 from hushrank.engine.dask_tasks import (
     Failure,
     HeldBlocks,
@@ -46,14 +46,14 @@ class _Leaves:
     Attributes
     ----------
     tasks : list of Delayed
-    holders : list of str or None
-        The worker that has all that a task needs, if one has.
+    workers : list of str or None
+        The worker that each is for, if any.
     counts : list of int
         Entries of each, 0 if unknown.
     """
 
     tasks: list[Any]
-    holders: list[str | None]
+    workers: list[str | None]
     counts: list[int]
 
 
@@ -182,9 +182,12 @@ class DaskEngine:
     def _sums(self, source: Source, job: Job, advance: Advance | None) -> Any:
         leaves, cluster = self._leaves(source, job), self._cluster("DaskEngine")
         watch = partial(_watch, advance, leaves.counts) if advance else None
-        if job.uses_all_threads:
-            return large_sums(cluster, leaves.tasks, leaves.holders, watch)
-        return small_sums(cluster, leaves.tasks, watch)
+        if not job.uses_all_threads:
+            return whole_sums(cluster, leaves.tasks, watch)
+        workers = [worker for worker in leaves.workers if worker]
+        if len(workers) < len(leaves.tasks):
+            return whole_sums(cluster, leaves.tasks, watch, LARGE_FAN_IN)
+        return shared_sums(cluster, leaves.tasks, workers, watch)
 
     def _leaves(self, source: Source, job: Job) -> _Leaves:
         from dask import delayed
@@ -192,12 +195,13 @@ class DaskEngine:
         cluster, (pieces, reads) = self._cluster("DaskEngine"), self._prepare(source)
         public = cluster.broadcast(job)
         bundles = bundle(cluster, pieces, job.uses_all_threads)
-        tasks = [
-            delayed(sum_pieces, pure=False)(public, reads, numbers, [list(pieces[number].needs) for number in numbers])
-            for numbers, _ in bundles
-        ]
+        tasks = []
+        for numbers, worker in bundles:
+            needs = [list(pieces[number].needs) for number in numbers]
+            with kept_at(worker):
+                tasks.append(delayed(sum_pieces, pure=False)(public, reads, numbers, needs))
         counts = [sum(pieces[number].n_entries or 0 for number in numbers) for numbers, _ in bundles]
-        return _Leaves(tasks, [holder for _, holder in bundles], counts)
+        return _Leaves(tasks, [worker for _, worker in bundles], counts)
 
     def _pieces(self, source: Source) -> list[Piece]:
         """Pieces that workers can read; of data that only this process has, blocks are sent to them, once."""

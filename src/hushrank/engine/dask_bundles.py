@@ -51,22 +51,25 @@ def _bytes_of(block: Any) -> int:
 
 
 def bundle(cluster: Cluster, pieces: list[Piece], is_shared: bool) -> list[tuple[list[int], str | None]]:
-    """Which pieces a task reads, and who holds them: one of those that lie in memory, several of files.
+    """Which pieces a task reads: several of files, one of those that lie in memory. And the worker it is for, if any.
 
     Where totals are too large for many tasks, a worker has one task for all that it holds, or for as much as may be in
-    memory at once. What is not computed yet is a task of its own even then.
+    memory at once. What is not computed yet is a task of its own even then, for whoever will compute it.
     """
     numbers = list(range(len(pieces)))
+    workers = cluster.workers() if is_shared else []
     if not any(piece.needs for piece in pieces):
-        most = cluster.n_workers() if is_shared else _TASKS_A_THREAD * cluster.n_threads()
-        return [(part, None) for part in _even(numbers, most)]
+        if not workers:
+            return [(part, None) for part in _even(numbers, 1 if is_shared else _TASKS_A_THREAD * cluster.n_threads())]
+        parts = _even(numbers, len(workers))
+        return list(zip(parts, workers[: len(parts)], strict=True))
     needs = [need for piece in pieces for need in piece.needs]
     if not is_shared or not all(hasattr(type(need), "status") for need in needs):  # what is delayed has any attribute
         return [([number], None) for number in numbers]
     holders = cluster.client.who_has(needs)
     by_worker: dict[str | None, list[int]] = {}
     for number in numbers:
-        held_by = holders.get(pieces[number].needs[0].key) or (None,)
+        held_by = holders.get(pieces[number].needs[0].key) or workers or (None,)
         by_worker.setdefault(held_by[0], []).append(number)
     return [(part, worker) for worker, held in by_worker.items() for part in _limited(held, pieces)]
 

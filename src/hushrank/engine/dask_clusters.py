@@ -5,7 +5,7 @@ import multiprocessing
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ _KINDS = (
 # Where the errors of a cluster are defined, and builtin ones that it raises when it loses workers.
 _PACKAGES_OF_CLUSTERS = ("dask", "distributed", "tornado", "asyncio", "concurrent")
 _LOSSES = (OSError, RuntimeError, MemoryError)  # an OSError is also what took too long
+_NO_LOSSES = (RecursionError, NotImplementedError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class Cluster:
@@ -66,9 +67,9 @@ class Cluster:
         """Of all workers."""
         return max(1, sum(map(int, self.client.nthreads().values())))
 
-    def n_workers(self) -> int:
-        """Workers that are there now."""
-        return max(1, len(self.client.nthreads()))
+    def workers(self) -> list[str]:
+        """Addresses of those who are there now."""
+        return sorted(self.client.nthreads())
 
     def broadcast(self, public: Any) -> Any:
         """Something that every worker gets once, when it first needs it, from the scheduler or from another worker.
@@ -80,11 +81,10 @@ class Cluster:
         with _large_graphs():
             return self.client.submit(thaw, Frozen(cloudpickle.dumps(public)), pure=False)
 
-    def compute(self, tasks: list[Any], worker: str | None = None) -> list[Any]:
-        """Futures of tasks, of one worker if it is there; data of the caller may be in them."""
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+    def compute(self, tasks: list[Any]) -> list[Any]:
+        """Futures of tasks; data of the caller may be in them."""
         with _large_graphs():
-            futures: list[Any] = self.client.compute(tasks, **where)
+            futures: list[Any] = self.client.compute(tasks)
         return futures
 
     def send(self, held: Any) -> Any:
@@ -172,6 +172,13 @@ class Cluster:
         times = "once" if attempts == 1 else f"{attempts} times"
         advice = ": workers may need more memory (docs/guide/clusters.md)" if kind == "KilledWorker" else ""
         return f"the Dask cluster failed {times}, at last with {kind}{advice}."
+
+
+def kept_at(worker: str | None) -> Any:
+    """A setting in which tasks are made that this worker computes, or another one where it is gone."""
+    import dask
+
+    return dask.annotate(workers=[worker], allow_other_workers=True) if worker else nullcontext()
 
 
 def _large_graphs() -> Any:
@@ -277,4 +284,5 @@ def _is_closed(cluster: Any) -> bool:
 def _is_of_cluster(error: Exception) -> bool:
     """Whether Dask raised it, and not what it computes for the caller."""
     package = type(error).__module__.partition(".")[0]
-    return package in _PACKAGES_OF_CLUSTERS or isinstance(error, _LOSSES)
+    is_loss = isinstance(error, _LOSSES) and not isinstance(error, _NO_LOSSES)
+    return package in _PACKAGES_OF_CLUSTERS or is_loss

@@ -1,4 +1,4 @@
-"""What workers of a cluster do: read pieces, sum them up, and add sums of others.
+"""What workers of a cluster do: read pieces and sum them up; `dask_sums` adds the sums of others.
 
 Tasks return what went wrong instead of raising it: Dask would write the task and the error to the log of the worker,
 and those may show what nobody asked to see. No task changes what another one returned, so that a task which runs twice
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import version
 from typing import Any, ParamSpec, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -52,20 +53,23 @@ def thaw(frozen: Frozen) -> Any:
 
 
 Sums = list[Any]
-"""What a task has added up: whether a kernel gives a tuple of arrays, and the arrays.
+"""What a task has added up: whether a kernel gives a tuple of arrays, and a number of this run; then the arrays.
 
 A plain list: Dask sends arrays in it several times as fast as those of an object.
 """
 
 
 def to_sums(result: Any) -> Sums:
-    """The result of a kernel, on its way."""
-    return [True, *result] if isinstance(result, tuple) else [False, result]
+    """The result of a kernel, on its way; `uuid4` names a run, and no noise comes of it."""
+    is_tuple = isinstance(result, tuple)
+    parts = result if is_tuple else (result,)
+    arrays = [np.require(part, requirements="C") if isinstance(part, np.ndarray) else part for part in parts]
+    return [(is_tuple, uuid4().int >> 64), *arrays]
 
 
 def from_sums(sums: Sums) -> Any:
     """The result in the form of the kernel; arrays that came over a network are brought into the form of others."""
-    is_tuple, *parts = sums
+    (is_tuple, _), *parts = sums
     arrays = [_as_made_here(part) if isinstance(part, np.ndarray) else part for part in parts]
     return tuple(arrays) if is_tuple else arrays[0]
 
