@@ -66,7 +66,7 @@ bench: $(VENV)/.installed .venv-peers/.installed  ## Benchmarks; writes benchmar
 bench-scale: $(VENV)/.installed  ## Private recommenders of up to 1e8 ratings; takes 20 GB of disk and some time
 	$(BIN)/python benchmarks/bench_scale.py
 
-bench-cluster: $(VENV)/.installed  ## A recommender of 2e8 ratings on Dask clusters; takes 5 GB of disk and half an hour
+bench-cluster: $(VENV)/.installed  ## A recommender of 2e8 ratings on Dask clusters; takes 5 GB of disk and 40 minutes
 	$(BIN)/python benchmarks/bench_cluster.py
 	$(BIN)/python benchmarks/bench_cluster_constants.py
 

@@ -103,7 +103,7 @@ def test_large_sums_of_two_runs_are_made_anew(cluster, tmp_path, monkeypatch):
     tries, join = [], dask_sums.joined
 
     def torn_once(shares):
-        tries.append([share for share in shares])
+        tries.append(list(shares))
         if len(tries) == 1:
             (form, run), *arrays = tries[0][-1]
             tries[0][-1] = [(form, run + 1), *(array + 1 for array in arrays)]
