@@ -34,7 +34,8 @@ ARROWS = {
     "evaluation": {"estimators", "data", "linalg", "privacy", *LEAVES},
     "checks": {"base", "engine", "data", "evaluation", "privacy", *LEAVES},
     "report": {"estimators", "evaluation", "privacy", *LEAVES},
-    "cli": {"registry", "estimators", "base", "engine", "data", "evaluation", "report", "archive", "privacy",
+    "web": {"report", "estimators", "data", "archive", "privacy", *LEAVES},
+    "cli": {"registry", "estimators", "base", "engine", "data", "evaluation", "report", "web", "archive", "privacy",
             "__init__", *LEAVES},
 }  # fmt: skip
 MOST_LINES = 300

@@ -75,6 +75,7 @@ PUBLIC: dict[str, Entry] = {
     "AlternatingMinimization": Entry(f"{_PERSONALIZATION}.options"),
     "ExponentialSelection": Entry(f"{_PERSONALIZATION}.exponential_options"),
     "evaluate": Entry("hushrank.evaluation.recommenders"),
+    "export_web": Entry("hushrank.web.page"),
     "load": Entry("hushrank.loading"),
     "inspect": Entry("hushrank.data.inspection"),
     "LocalEngine": Entry("hushrank.engine.local"),

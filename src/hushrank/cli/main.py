@@ -22,6 +22,7 @@ SUMMARIES = {
     "predict": "Predict with a model of personalize or trace.",
     "show": "Show what a model file holds, what it promises, and what of it is noise.",
     "report": "Write a page about a model file, with its guarantee in words.",
+    "export-web": "Write a recommender as one page that works on the visitor's device.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }
 """What --help says about each command, in its order."""
@@ -31,7 +32,7 @@ BAD_INPUT, BUDGET_REFUSED, INTERRUPTED = 2, 3, 130
 
 def load(name: str) -> click.Command:
     """The command of this name; heavy imports wait until somebody calls it."""
-    command: click.Command = importlib.import_module(f"hushrank.cli.{name}").command
+    command: click.Command = importlib.import_module(f"hushrank.cli.{name.replace('-', '_')}").command
     return command
 
 

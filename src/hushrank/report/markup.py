@@ -9,7 +9,7 @@ class Markup(str):
     __slots__ = ()
 
 
-VOID = ("meta",)  # of HTML, the one that we use
+VOID = ("meta", "link", "input")  # of HTML, those that we use
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:

@@ -75,10 +75,15 @@ svg text.zone-name { font-size: 13px; font-weight: 600; fill: var(--reference); 
 
 
 def page_style() -> str:
-    """The style of a page with its charts and pictures; readers choose light or dark in their system."""
+    """The style of a page with its charts and pictures."""
+    return "\n".join([color_style(), *(rules.strip() for rules in (_PAGE, _PICTURE, _CHARTS)), ""])
+
+
+def color_style() -> str:
+    """Colors by name; readers choose light or dark in their system."""
     light = f":root {{ color-scheme: light dark; {_name_colors(LIGHT)} }}"
     dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_name_colors(DARK)} }} }}"
-    return "\n".join(["", light, dark, *(rules.strip() for rules in (_PAGE, _PICTURE, _CHARTS)), ""])
+    return f"\n{light}\n{dark}"
 
 
 def picture_style() -> str:

@@ -1,0 +1,177 @@
+/** The page: what the visitor searches, rates, is recommended and keeps. Nothing here can send anything anywhere. */
+
+import { causes, sayBecause } from "./because.mjs";
+import { byId, make, replaceRows } from "./dom.mjs";
+import { Features } from "./features.mjs";
+import { Model } from "./model.mjs";
+import { Keep, Ratings } from "./ratings.mjs";
+import { show, showPrediction } from "./scale.mjs";
+import { Search } from "./search.mjs";
+import { ratingControl } from "./steps.mjs";
+
+const FOUND_AT_ONCE = 8;
+const BEST_AT_ONCE = 10;
+const MOST_TAGS = 4;
+
+export class Page {
+  constructor(data) {
+    this.titles = data.titles ?? data.ids;
+    this.isUnsure = new Set(data.unsure);
+    this.order = data.order;
+    this.model = new Model(data);
+    this.features = new Features(data.features, this.titles.length);
+    this.search = new Search(this.titles, data.order);
+    this.ratings = new Ratings(data.ids, data.range, Keep.of(window, `hushrank ${data.key}`));
+    this.nFound = FOUND_AT_ONCE;
+    this.nBest = BEST_AT_ONCE;
+  }
+
+  /** Connect the page with its controls and show it. */
+  start() {
+    byId("query").addEventListener("input", () => this.#searchFrom(FOUND_AT_ONCE));
+    byId("more-found").addEventListener("click", () => this.#searchFrom(this.nFound + FOUND_AT_ONCE));
+    byId("more-best").addEventListener("click", () => {
+      this.nBest += BEST_AT_ONCE;
+      this.#showBest();
+    });
+    const keep = byId("keep");
+    keep.disabled = this.ratings.keep === null;
+    keep.checked = this.ratings.isKept;
+    keep.addEventListener("change", () => this.#agree(keep));
+    byId("export").addEventListener("click", () => this.#writeFile());
+    byId("import").addEventListener("change", (event) => this.#readFile(event.target));
+    byId("clear").addEventListener("click", () => this.#clear());
+    byId("app").hidden = false;
+    this.#showAll();
+  }
+
+  #showAll() {
+    this.#showFound();
+    this.#showBest();
+    this.#showOwn();
+  }
+
+  #searchFrom(nFound) {
+    this.nFound = nFound;
+    this.#showFound();
+  }
+
+  #showFound() {
+    const query = byId("query").value;
+    const isAsked = query.trim() !== "";
+    const found = isAsked ? this.search.find(query, this.nFound + 1) : this.order.slice(0, this.nFound + 1);
+    const shown = found.slice(0, this.nFound);
+    byId("found").textContent = isAsked ? sayFound(shown.length, found.length > shown.length) : "Well-known items to start with:";
+    byId("more-found").hidden = found.length === shown.length;
+    replaceRows(byId("results"), shown.map((position) => this.#row(position)), byId("query"));
+  }
+
+  #showBest() {
+    const fit = this.model.foldIn(this.ratings.map);
+    const predicted = this.model.predict(fit);
+    const best = this.model.best(predicted, this.ratings.map, this.nBest + 1);
+    const shown = best.slice(0, this.nBest);
+    const slopes = this.features.slopes(fit.z);
+    const rows = shown.map((position) => {
+      const score = showPrediction(this.model.clip(predicted[position]), this.model.range);
+      return this.#row(position, score, this.#because(position, fit, slopes));
+    });
+    byId("told").textContent = this.#sayBest(shown.length);
+    byId("more-best").hidden = best.length === shown.length;
+    replaceRows(byId("best"), rows, byId("best-title"));
+  }
+
+  #showOwn() {
+    const positions = this.ratings.latest();
+    byId("own-told").textContent = positions.length ? `${count(positions.length, "rating")}, only on this page.` : "None yet.";
+    for (const id of ["export", "clear"]) byId(id).disabled = !positions.length;
+    replaceRows(byId("own"), positions.map((position) => this.#row(position)), byId("own-title"));
+  }
+
+  #sayBest(nShown) {
+    if (!nShown) return "Nothing is left to recommend: you have rated everything.";
+    if (!this.ratings.size) return "You have rated nothing yet: this is what everybody is told. Rate a few items.";
+    return `From ${count(this.ratings.size, "rating")} of yours, computed on this page.`;
+  }
+
+  #because(position, fit, slopes) {
+    if (!this.ratings.size) return "";
+    const own = causes(this.model.influence(position, fit));
+    const liked = this.features.reasons(position, slopes);
+    return sayBecause(own, liked, this.ratings.map, this.model.range, (at) => this.titles[at]);
+  }
+
+  /** One item with the control that rates it, and what is predicted for it. */
+  #row(position, score = null, why = "") {
+    const title = this.titles[position];
+    const tags = this.features.tags(position).slice(0, MOST_TAGS);
+    const about = make(
+      "div",
+      { class: "about" },
+      make("bdi", { class: "title" }, title),
+      score === null ? null : make("span", { class: "score" }, make("span", { class: "quiet" }, " predicted "), score),
+      tags.length ? make("span", { class: "soft" }, tags.join(", ")) : null,
+      this.isUnsure.has(position) ? make("span", { class: "soft" }, "uncertain: mostly noise") : null,
+      why ? make("p", { class: "why" }, why) : null,
+    );
+    const rate = (rating) => this.#rate(position, rating);
+    const control = ratingControl(this.model.range, this.ratings.get(position), title, rate);
+    return make("li", { "data-position": position }, about, control);
+  }
+
+  #rate(position, rating) {
+    if (rating === undefined) this.ratings.remove(position);
+    else this.ratings.set(position, rating);
+    this.#showAll();
+    const title = this.titles[position];
+    const given = this.model.range === null ? `Noted: ${title}` : `Rated ${title} ${show(rating ?? 0)}`;
+    this.#tell(`${rating === undefined ? `Removed ${title}` : given}. Recommendations are new.`);
+  }
+
+  #agree(keep) {
+    keep.checked = this.ratings.agree(keep.checked);
+    this.#tell(keep.checked ? "Your ratings are kept on this device." : "Nothing is kept on this device.");
+  }
+
+  #writeFile() {
+    const address = URL.createObjectURL(new Blob([this.ratings.toCsv()], { type: "text/csv" }));
+    const link = make("a", { href: address, download: "my-ratings.csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+    this.#tell("Your ratings are in the file my-ratings.csv.");
+  }
+
+  async #readFile(input) {
+    const [file] = input.files;
+    if (!file) return;
+    try {
+      const { known, unknown } = this.ratings.addCsv(await file.text());
+      this.#showAll();
+      const others = unknown ? `; ${count(unknown, "other")} not of this catalogue` : "";
+      this.#tell(`${count(known, "rating")} read${others}.`);
+    } catch (error) {
+      this.#tell(`The file was not read: ${error.message}.`);
+    }
+    input.value = "";
+  }
+
+  #clear() {
+    this.ratings.clear();
+    this.#showAll();
+    byId("own-title").focus();
+    this.#tell("Your ratings are deleted.");
+  }
+
+  #tell(news) {
+    byId("news").textContent = news;
+  }
+}
+
+function count(n, what) {
+  return `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+}
+
+function sayFound(n, areMore) {
+  if (!n) return "No title has these words.";
+  return areMore ? `The first ${n} items that match:` : `${count(n, "item")} found:`;
+}

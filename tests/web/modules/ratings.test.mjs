@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Keep, Ratings } from "../../../src/hushrank/web/modules/ratings.mjs";
+
+class Storage {
+  #held = new Map();
+  getItem(key) {
+    return this.#held.get(key) ?? null;
+  }
+  setItem(key, text) {
+    this.#held.set(key, text);
+  }
+  removeItem(key) {
+    this.#held.delete(key);
+  }
+  get size() {
+    return this.#held.size;
+  }
+}
+
+const broken = { getItem() { throw new Error("no"); }, setItem() { throw new Error("full"); }, removeItem() { throw new Error("no"); } };
+
+test("nothing is kept unless the visitor agrees, and nothing is left when the visitor takes that back", () => {
+  const storage = new Storage();
+  const ratings = new Ratings(["7", "8"], [1, 5], new Keep(storage, "model"));
+  ratings.set(0, 4);
+  assert.equal(storage.size, 0);
+  assert.equal(ratings.agree(true), true);
+  ratings.set(1, 2);
+  const again = new Ratings(["7", "8"], [1, 5], new Keep(storage, "model"));
+  assert.deepEqual([...again.map], [[0, 4], [1, 2]]);
+  assert.equal(new Ratings(["7", "8"], [1, 5], new Keep(storage, "other model")).size, 0);
+  again.remove(0);
+  assert.deepEqual([...new Ratings(["7", "8"], [1, 5], new Keep(storage, "model")).map], [[1, 2]]);
+  assert.equal(again.agree(false), false);
+  again.set(0, 1);
+  assert.equal(storage.size, 0);
+  assert.equal(again.size, 2);
+});
+
+test("deleting all also deletes what is kept", () => {
+  const storage = new Storage();
+  const ratings = new Ratings(["7"], [1, 5], new Keep(storage, "model"));
+  ratings.set(0, 4);
+  ratings.agree(true);
+  ratings.clear();
+  assert.equal(storage.getItem("model"), "[]");
+  assert.equal(new Ratings(["7"], [1, 5], new Keep(storage, "model")).size, 0);
+});
+
+test("storage that is missing, full or full of other things stops nothing", () => {
+  const without = new Ratings(["7"], [1, 5], null);
+  assert.equal(without.agree(true), false);
+  const full = new Ratings(["7"], [1, 5], new Keep(broken, "model"));
+  assert.equal(full.agree(true), false);
+  full.set(0, 3);
+  assert.equal(full.isKept, false);
+  full.agree(false);
+  assert.equal(Keep.of({ get localStorage() { throw new Error("denied"); } }, "model"), null);
+  for (const text of ["{", "null", "3", '{"a":1}', '[["7"],[7,3],["9",2],["7",null],["7",9]]']) {
+    const storage = new Storage();
+    storage.setItem("model", text);
+    const found = new Ratings(["7"], [1, 5], new Keep(storage, "model"));
+    assert.deepEqual([...found.map], text.startsWith("[[") ? [[0, 5]] : []);
+  }
+});
+
+test("files of ratings: known items are read, others counted, the last of several counts", () => {
+  const ratings = new Ratings(["7", "x, y"], [1, 5]);
+  assert.deepEqual(ratings.addCsv('item,rating\n7,2\n"x, y",9\n7,3\n99,1\n 7 ,4'), { known: 4, unknown: 1 });
+  assert.deepEqual([...ratings.map], [[1, 5], [0, 4]]);
+  assert.deepEqual(ratings.latest(), [0, 1]);
+  assert.equal(ratings.toCsv(), 'item,rating\r\n"x, y",5\r\n7,4\r\n');
+  assert.throws(() => ratings.addCsv("x".repeat(2 ** 24 + 1)), /too large/);
+  assert.throws(() => ratings.addCsv("nonsense"), /must name/);
+  assert.equal(ratings.size, 2);
+});
+
+test("implicit feedback", () => {
+  const ratings = new Ratings(["7", "8"], null);
+  assert.deepEqual(ratings.addCsv("item\n8\n"), { known: 1, unknown: 0 });
+  ratings.set(0, 1);
+  assert.equal(ratings.toCsv(), "item\r\n8\r\n7\r\n");
+});

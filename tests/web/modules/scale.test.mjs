@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { opinion, show, showPrediction, stepsOf } from "../../../src/hushrank/web/modules/scale.mjs";
+
+test("few steps are buttons, others a field", () => {
+  assert.deepEqual(stepsOf([1, 5]), [1, 2, 3, 4, 5]);
+  assert.deepEqual(stepsOf([0, 10]).length, 11);
+  assert.deepEqual(stepsOf([-2, 2]), [-2, -1, 0, 1, 2]);
+  assert.deepEqual(stepsOf([0.5, 5]), [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]);
+  for (const range of [[0, 100], [1, 1.2], [0.25, 5.25], [1e300, 2e300]]) assert.equal(stepsOf(range), null);
+});
+
+test("numbers have the digits that they need", () => {
+  assert.deepEqual([show(4), show(3.5), show(1 / 3)], ["4", "3.5", "0.3333"]);
+  assert.equal(showPrediction(4.1249, [1, 5]), "4.12");
+  assert.equal(showPrediction(41.26, [0, 100]), "41.3");
+  assert.equal(showPrediction(0.00012345, [0, 0.001]), "0.000123");
+  assert.equal(showPrediction(0.12345, null), "0.123");
+  assert.equal(showPrediction(1.5e300, [1e300, 2e300]), "1.5e+300");
+});
+
+test("opinions are seen from the middle of the range", () => {
+  assert.deepEqual([1, 2, 3, 4, 5].map((rating) => opinion(rating, [1, 5])), [-1, -1, 0, 1, 1]);
+  assert.equal(opinion(1, null), 1);
+});
