@@ -103,9 +103,9 @@ def shown(page, line, body):
 
 
 def in_prose(page, text):
-    """Commands of hushrank, whole or in part, between single backticks outside of all blocks."""
+    """Commands of hushrank and of make, whole or in part, between single backticks outside of all blocks."""
     prose = FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in re.finditer(r"(?<!`)`([^`]+)`(?!`)", prose):
         typed = " ".join(match[1].replace("\\|", "|").split())
-        if re.search(r"(?:^|[| ])hushrank [a-z]", typed):
+        if re.search(r"(?:^|\| )hushrank [a-z]|^make [a-z]|_HUSHRANK_COMPLETE=", typed):
             yield Command(page, prose[: match.start()].count("\n") + 1, typed)

@@ -2,7 +2,6 @@
 shows is compared with what is printed. What is not run stands in one short list, with the reason."""
 
 import re
-import shlex
 import shutil
 import tomllib
 
@@ -29,6 +28,7 @@ PLACEHOLDER = re.compile(r"\.\.\.|<\w+>|\b[A-Z]+\b")  # a command with such a wo
 PAGES = {page: take_apart(page, text) for page, text in pages().items()}
 COMMANDS = [step for steps in PAGES.values() for step in steps if isinstance(step, Command)]
 PROSE = [command for page, text in pages().items() for command in in_prose(page, text)]
+COMPLETION = re.compile(r"_HUSHRANK_COMPLETE=(\w+)_source hushrank")
 
 
 def begins(command, starts):
@@ -77,7 +77,7 @@ def test_what_is_excepted_stands_on_a_page():
     assert dead(NOT_RUN, COMMANDS) == [] and dead(NO_COMMAND, PROSE) == []
 
 
-@pytest.mark.parametrize("target", sorted({shlex.split(c.text)[1] for c in COMMANDS if begins(c, ["make "])}))
+@pytest.mark.parametrize("target", sorted({c.text.split()[1] for c in COMMANDS + PROSE if begins(c, ["make "])}))
 def test_a_target_of_make_exists_and_says_what_it_does(target):
     assert re.search(rf"^{target}:.*## \w", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
@@ -89,6 +89,16 @@ def test_what_is_installed_is_this_project_with_extras_that_exist():
     names = rf"\[({'|'.join(extras)})\]"
     for line in lines:  # it is on no package index, so that its bare name would not do
         assert re.fullmatch(rf"""(['"]?)(\.|\.{names}|hushrank{names})\1""", line), line
+
+
+@pytest.mark.parametrize("shell", sorted({shell for c in COMMANDS + PROSE for shell in COMPLETION.findall(c.text)}))
+def test_a_shell_is_told_how_to_complete(shell, tmp_path, monkeypatch):
+    somebody = reader(tmp_path, monkeypatch, "README.md")
+    code, printed = somebody.type(f"_HUSHRANK_COMPLETE={shell}_source hushrank")
+    assert code == 0 and f"_HUSHRANK_COMPLETE={shell}_complete" in printed
+    if shell == "bash":
+        code, printed = somebody.type('eval "$(_HUSHRANK_COMPLETE=bash_source hushrank)" && complete -p hushrank')
+        assert code == 0 and printed.strip().endswith("hushrank")
 
 
 def meant(words):
@@ -121,13 +131,16 @@ def unknown(typed):
     return [word for word in words if word.startswith("--") and word not in options(command)]
 
 
-@pytest.mark.parametrize("page", sorted({command.page for command in PROSE}))
+OURS = [c for c in PROSE if not begins(c, [*NO_COMMAND, "make "]) and not COMPLETION.search(c.text)]
+
+
+@pytest.mark.parametrize("page", sorted({command.page for command in OURS}))
 def test_commands_in_prose_exist_and_so_do_their_options(page):
-    found = {str(c): unknown(c.text) for c in PROSE if c.page == page and not begins(c, NO_COMMAND)}
+    found = {str(c): unknown(c.text) for c in OURS if c.page == page}
     assert {line: names for line, names in found.items() if names} == {}
 
 
-WHOLE = [c for c in PROSE if " --" in c.text and not PLACEHOLDER.search(c.text)]
+WHOLE = [c for c in OURS if " --" in c.text and not PLACEHOLDER.search(c.text)]
 
 
 @pytest.mark.parametrize("command", WHOLE, ids=lambda c: c.page)

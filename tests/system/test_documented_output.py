@@ -36,7 +36,7 @@ no command
 ```
 
 Say `hushrank plan pca
---epsilon 1` or `plan`.
+--epsilon 1` or `plan`, and `import hushrank as hr`.
 """
 
 
