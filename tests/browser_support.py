@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Without these a browser that nobody uses yet asks its maker's hosts for updates; a container has no sandbox of its own.
+# Without these a new browser asks its maker's hosts for updates; a container has no sandbox of its own.
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
@@ -68,6 +68,7 @@ class Visit:
         self.requests, self.complaints = [], []
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme, **options)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(10_000)  # milliseconds
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta"}
+VOID = {"meta", "link", "input"}
 
 
 class Document(HTMLParser):

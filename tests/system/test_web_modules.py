@@ -1,4 +1,4 @@
-"""The modules of the recommender page in a JavaScript engine: their own tests, and the answers of the Python library."""
+"""The modules of the recommender page in a JavaScript engine: their own tests, and the library's answers."""
 
 import subprocess
 from pathlib import Path

@@ -59,7 +59,9 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
     check_place("--out", out, [path, *map(Path, given)], "the model or the titles", force=force)
     model = find("load")(path)
     if type(model).__name__ != "PrivateCompletion":
-        raise click.UsageError(f"export-web is for recommenders of hushrank complete, not for a {type(model).__name__}.")
+        raise click.UsageError(
+            f"export-web is for recommenders of hushrank complete, not for a {type(model).__name__}."
+        )
     titles = titles_for(model, given_titles())
     try:
         page = export_web(model, out, titles=titles, name=name or DEFAULT_NAME, precision=precision)
@@ -67,8 +69,12 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
         raise click.ClickException(f"cannot write {out}: {error.strerror or error}.") from error
     size, rounding = len(to_bytes(page.html)), page.rounding
     if as_json:
-        click.echo(json.dumps({"page": str(out), "bytes": size, "precision": precision, "rounding": rounding._asdict()}))
+        click.echo(
+            json.dumps({"page": str(out), "bytes": size, "precision": precision, "rounding": rounding._asdict()})
+        )
         return
-    click.echo(f"page written to {out}: {size / 2**20:.2f} MB; rounding moves predictions by at most {rounding.largest:.2g}")
+    click.echo(
+        f"page written to {out}: {size / 2**20:.2f} MB; rounding moves predictions by at most {rounding.largest:.2g}"
+    )
     if size > LARGE:
         click.echo("hushrank: so large a page is slow on phones; --precision int8 makes it smaller.", err=True)

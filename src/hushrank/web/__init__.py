@@ -1,1 +1,1 @@
-"""The on-device recommender: one page with a private model inside, which computes a visitor's recommendations itself."""
+"""The on-device recommender: one page with a private model inside, which recommends on its own."""

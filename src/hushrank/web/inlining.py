@@ -27,8 +27,8 @@ def inline(entry: str, read: Read) -> str:
 
     Examples
     --------
-    >>> sources = {"two": "export const two = 2;", "page": 'import { two } from "./two.mjs";\\nexport const four = 2 * two;'}
-    >>> print(inline("page", sources.__getitem__))
+    >>> page = 'import { two } from "./two.mjs";\\nexport const four = 2 * two;'
+    >>> print(inline("page", {"two": "export const two = 2;", "page": page}.__getitem__))
     const _two = (() => {
     const two = 2;
     return { two };

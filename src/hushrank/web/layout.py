@@ -33,9 +33,9 @@ def page_body(model: Any, name: str, rounding: RoundingError, precision: str) ->
     )
 
 
-def _section(id_: str, heading: str, *parts: object) -> Markup:
-    title = element("h2", heading, id=f"{id_}-title", tabindex="-1")
-    return element("section", title, *parts, id=id_, aria_labelledby=f"{id_}-title")
+def _section(name: str, heading: str, *parts: object, class_: str | None = None) -> Markup:
+    title = element("h2", heading, id=f"{name}-title", tabindex="-1")
+    return element("section", title, *parts, id=f"{name}-section", class_=class_, aria_labelledby=f"{name}-title")
 
 
 def _button(id_: str, text: str, **attributes: object) -> Markup:
@@ -56,7 +56,7 @@ def _rate(n_items: int) -> Markup:
 
 def _best() -> Markup:
     return _section(
-        "best-section",
+        "best",
         "For you",
         element("p", id="told", role="status"),
         element("ol", id="best", class_="items"),
@@ -72,7 +72,7 @@ def _own() -> Markup:
     )
     chosen = element("input", id="import", type="file", accept=".csv,text/csv")
     return _section(
-        "own-section",
+        "own",
         "Your ratings",
         element("p", id="own-told", role="status"),
         element("ul", id="own", class_="items"),
@@ -104,14 +104,7 @@ def _promise(model: Any, rounding: RoundingError, precision: str) -> Markup:
         element("h3", "How good it is"),
         element("ul", *(element("li", line) for line in _quality(model, rounding, precision))),
     ]
-    return element(
-        "section",
-        element("h2", "What is promised", id="promise-title"),
-        *parts,
-        id="promise",
-        class_="panel",
-        aria_labelledby="promise-title",
-    )
+    return _section("promise", "What is promised", *parts, class_="panel")
 
 
 def _quality(model: Any, rounding: RoundingError, precision: str) -> Iterator[str]:

@@ -47,9 +47,7 @@ class WebPage(NamedTuple):
     model: Any
 
 
-def make_web_page(
-    model: Any, *, titles: Any = None, name: str = DEFAULT_NAME, precision: str = "float16"
-) -> WebPage:
+def make_web_page(model: Any, *, titles: Any = None, name: str = DEFAULT_NAME, precision: str = "float16") -> WebPage:
     """A page with a fitted recommender inside.
 
     Parameters

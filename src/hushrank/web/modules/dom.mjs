@@ -29,6 +29,7 @@ export function replaceRows(list, rows, fallback) {
   if (held === null) return;
   const same = oldRow && list.querySelector(`[data-position="${oldRow.dataset.position}"]`);
   const control = same?.querySelector(`[data-control="${held.dataset.control}"]`);
-  const next = list.children[Math.min(place, list.children.length - 1)]?.querySelector("[tabindex='0'], input, button");
-  (control ?? next ?? fallback).focus();
+  const next = list.children[Math.min(place, list.children.length - 1)];
+  const entry = next?.querySelector("[tabindex='0']") ?? next?.querySelector("input, button");
+  (control ?? entry ?? fallback).focus();
 }

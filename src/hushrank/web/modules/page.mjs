@@ -61,8 +61,9 @@ export class Page {
     const isAsked = query.trim() !== "";
     const found = isAsked ? this.search.find(query, this.nFound + 1) : this.order.slice(0, this.nFound + 1);
     const shown = found.slice(0, this.nFound);
-    byId("found").textContent = isAsked ? sayFound(shown.length, found.length > shown.length) : "Well-known items to start with:";
-    byId("more-found").hidden = found.length === shown.length;
+    const areMore = found.length > shown.length;
+    byId("found").textContent = isAsked ? sayFound(shown.length, areMore) : "Well-known items to start with:";
+    byId("more-found").hidden = !areMore;
     replaceRows(byId("results"), shown.map((position) => this.#row(position)), byId("query"));
   }
 
@@ -73,8 +74,7 @@ export class Page {
     const shown = best.slice(0, this.nBest);
     const slopes = this.features.slopes(fit.z);
     const rows = shown.map((position) => {
-      const score = showPrediction(this.model.clip(predicted[position]), this.model.range);
-      return this.#row(position, score, this.#because(position, fit, slopes));
+      return this.#row(position, this.model.clip(predicted[position]), this.#because(position, fit, slopes));
     });
     byId("told").textContent = this.#sayBest(shown.length);
     byId("more-best").hidden = best.length === shown.length;
@@ -83,8 +83,9 @@ export class Page {
 
   #showOwn() {
     const positions = this.ratings.latest();
-    byId("own-told").textContent = positions.length ? `${count(positions.length, "rating")}, only on this page.` : "None yet.";
-    for (const id of ["export", "clear"]) byId(id).disabled = !positions.length;
+    const nOwn = positions.length;
+    byId("own-told").textContent = nOwn ? `${count(nOwn, "rating")}, known to this page only.` : "None yet.";
+    for (const id of ["export", "clear"]) byId(id).disabled = !nOwn;
     replaceRows(byId("own"), positions.map((position) => this.#row(position)), byId("own-title"));
   }
 
@@ -109,7 +110,7 @@ export class Page {
       "div",
       { class: "about" },
       make("bdi", { class: "title" }, title),
-      score === null ? null : make("span", { class: "score" }, make("span", { class: "quiet" }, " predicted "), score),
+      score === null ? null : this.#score(score),
       tags.length ? make("span", { class: "soft" }, tags.join(", ")) : null,
       this.isUnsure.has(position) ? make("span", { class: "soft" }, "uncertain: mostly noise") : null,
       why ? make("p", { class: "why" }, why) : null,
@@ -117,6 +118,11 @@ export class Page {
     const rate = (rating) => this.#rate(position, rating);
     const control = ratingControl(this.model.range, this.ratings.get(position), title, rate);
     return make("li", { "data-position": position }, about, control);
+  }
+
+  #score(score) {
+    const label = make("span", { class: "quiet" }, " predicted ");
+    return make("data", { class: "score", value: score }, label, showPrediction(score, this.model.range));
   }
 
   #rate(position, rating) {

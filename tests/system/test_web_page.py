@@ -1,0 +1,384 @@
+"""The recommender page in a real browser, opened from a disk: what it says, asks for, keeps, and how it is reached."""
+
+import functools
+import http.server
+import threading
+
+import numpy as np
+import pytest
+
+from browser_support import DESKTOP, PHONE, Visit, chromium
+from hushrank.cli.small_tables import read_own_ratings
+from hushrank.data.id_arrays import to_ids
+from hushrank.web.page import export_web, make_web_page, to_bytes
+from web_support import N_ITEMS, recommender
+
+TITLES = [f"The {word} {j}" for j, word in enumerate(["Harbor", "River", "Garden"] * (N_ITEMS // 3))]
+HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(1)</script>\u202e"
+CONTROLS = "a[href], button:enabled, input:enabled"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A function from a kind of model to a page of it: its path, and what was exported."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    @functools.cache
+    def export(kind, titled=True):
+        path = folder / f"{kind} {titled}.html"
+        return path, export_web(recommender(kind), path, titles=_titles(kind) if titled else None, name="Films & more")
+
+    return export
+
+
+def _titles(kind):
+    return dict(zip(recommender(kind).items_.tolist(), [*TITLES, "New & first", "New <b>"], strict=False))
+
+
+def visit(browser, pages, kind="ratings", **terms):
+    path, exported = pages(kind)
+    seen = Visit(browser, path.as_uri(), **terms)
+    seen.path, seen.exported = path, exported
+    return seen
+
+
+def rows(page, list_):
+    return page.locator(f"#{list_} li")
+
+
+def rate(page, title, button):
+    """Search an item and press one of its buttons."""
+    page.fill("#query", title)
+    row = rows(page, "results").filter(has=page.get_by_text(title, exact=True))
+    row.locator("button").nth(button).click()
+
+
+def told(page):
+    """Titles and predictions of what is recommended."""
+    titles = page.locator("#best .title").all_inner_texts()
+    return titles, [float(one.get_attribute("value")) for one in page.locator("#best .score").all()]
+
+
+def check_recommended(seen, kind, own):
+    """The page says what `recommend` says of the model with rounded factors."""
+    top = seen.exported.model.recommend(own, n=10)
+    titles, scores = told(seen.page)
+    assert titles == [_titles(kind)[item] for item in top.items.tolist()]
+    assert scores == pytest.approx(top.scores.tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "features", "added items", "implicit with features", "half steps"])
+def test_ratings_change_what_is_recommended(browser, pages, kind):
+    with visit(browser, pages, kind) as seen:
+        titles, ids = _titles(kind), recommender(kind).items_.tolist()
+        check_recommended(seen, kind, {})
+        before = told(seen.page)
+        own, low = {}, 0.5 if kind == "half steps" else 1.0
+        step = 0.5 if kind == "half steps" else 1.0
+        for j, button in zip((2, 5, 11, 14, 20), (4, 4, 0, 1, 3), strict=True):
+            place = 0 if kind.startswith("implicit") else button
+            rate(seen.page, titles[ids[j]], place)
+            own[ids[j]] = low + step * place
+        check_recommended(seen, kind, own)
+        assert told(seen.page) != before
+        assert rows(seen.page, "own").count() == 5 and "From 5 ratings" in seen.page.inner_text("#told")
+        for _ in range(5):  # take all of them back
+            rows(seen.page, "own").locator("button[aria-pressed=true]").first.click()
+        assert told(seen.page) == before
+        assert seen.requests == [seen.path.as_uri()] and seen.complaints == []
+
+
+def test_numbers_are_typed_where_there_are_many(browser, pages):
+    with visit(browser, pages, "percent") as seen:
+        own = {3: 87.5, 8: 0.0}
+        for item, rating in own.items():
+            seen.page.fill("#query", TITLES[item])
+            seen.page.locator("#results input").first.fill(str(rating))
+            seen.page.keyboard.press("Enter")
+        check_recommended(seen, "percent", own)
+        seen.page.locator("#own input").first.fill("400")
+        seen.page.keyboard.press("Tab")
+        check_recommended(seen, "percent", own | {8: 100.0})
+        assert seen.complaints == []
+
+
+def test_why_and_what_it_is(browser, pages):
+    with visit(browser, pages, "features") as seen:
+        for item in (1, 5, 9):
+            rate(seen.page, TITLES[item], 4)
+        for item in (2, 3):
+            rate(seen.page, TITLES[item], 0)
+        first = rows(seen.page, "best").first.inner_text()
+        assert "Because you liked" in first and "you seem to like Drama" in first
+        assert "Drama" in rows(seen.page, "own").last.inner_text()  # item 1 is of that kind
+
+
+def test_search(browser, pages):
+    with visit(browser, pages) as seen:
+        seen.page.fill("#query", "RIVER")
+        assert rows(seen.page, "results").count() == N_ITEMS // 3 and "8 items found" in seen.page.inner_text("#found")
+        seen.page.fill("#query", "the")
+        assert rows(seen.page, "results").count() == 8 and "first 8" in seen.page.inner_text("#found")
+        seen.page.click("#more-found")
+        assert rows(seen.page, "results").count() == 16
+        seen.page.fill("#query", "nothing like it")
+        assert rows(seen.page, "results").count() == 0 and "No title" in seen.page.inner_text("#found")
+        seen.page.click("#more-best")
+        assert rows(seen.page, "best").count() == 20
+
+
+@pytest.fixture
+def server(pages):
+    """A web server of the pages' folder: its address, and what it was asked for."""
+    asked = []
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            asked.append(self.path)
+
+    folder = pages("ratings")[0].parent
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    thread = threading.Thread(target=running.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}", asked
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+SEND = """async (server) => {
+    const blocked = [], made = [];
+    addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective));
+    const add = (name, values) => {
+        made.push(name);
+        document.body.append(Object.assign(document.createElement(name), values));
+    };
+    const tries = [
+        () => fetch(`${server}/fetch`),
+        () => navigator.sendBeacon(`${server}/beacon`, "x"),
+        () => new WebSocket(`${server.replace("http", "ws")}/socket`),
+        () => new EventSource(`${server}/events`),
+        () => add("img", { src: `${server}/image.png` }),
+        () => add("iframe", { src: `${server}/frame` }),
+        () => add("link", { rel: "stylesheet", href: `${server}/style.css` }),
+        () => add("link", { rel: "prefetch", href: `${server}/prefetch` }),
+        () => add("video", { src: `${server}/video` }),
+        () => add("style", { textContent: "body { color: red }" }),
+        () => add("form", { action: `${server}/form` }) ?? document.querySelector("form").submit(),
+        () => add("script", { textContent: "window.planted = 1" }),
+        () => document.body.insertAdjacentHTML("beforeend", "<b>planted</b>"),
+        () => setTimeout("window.planted = 2"),
+        () => new Worker("data:,1"),
+    ];
+    let nErrors = 0;
+    for (const one of tries) {
+        try { await one(); } catch { nErrors += 1; }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return { blocked: [...new Set(blocked)], nErrors, made, planted: window.planted ?? null };
+}"""
+
+
+def test_nothing_can_be_sent(browser, pages, server):
+    address, asked = server
+    with visit(browser, pages) as seen:
+        found = seen.page.evaluate(SEND, address)
+        assert found["planted"] is None and found["nErrors"] >= 4 and "form" in found["made"]
+        expected = {
+            "connect-src", "img-src", "frame-src", "style-src-elem", "media-src", "form-action", "default-src",
+            "require-trusted-types-for",
+        }  # fmt: skip
+        assert expected <= set(found["blocked"]) and asked == []
+        assert seen.page.locator("text=planted").count() == 0 and seen.page.url == seen.path.as_uri()
+
+
+def test_without_its_policy_a_page_could_send(browser, pages, server, tmp_path):
+    """Planted: the same attempts reach the server where nothing forbids them."""
+    (tmp_path / "open.html").write_text("<!DOCTYPE html><title>open</title><body>")
+    with Visit(browser, (tmp_path / "open.html").as_uri()) as seen:
+        found = seen.page.evaluate(SEND.replace('document.querySelector("form").submit()', "null"), server[0])
+    assert found["blocked"] == [] and found["planted"] == 2
+    assert {"/fetch", "/image.png", "/frame", "/style.css"} <= {path.split("?")[0] for path in server[1]}
+
+
+def test_a_page_whose_script_was_changed_runs_nothing(browser, pages, tmp_path):
+    path, _ = pages("ratings")
+    changed = path.read_text().replace("FOUND_AT_ONCE = 8", "FOUND_AT_ONCE = 9")
+    (tmp_path / "changed.html").write_text(changed)
+    with Visit(browser, (tmp_path / "changed.html").as_uri()) as seen:
+        assert not seen.page.is_visible("#app") and "Content Security Policy" in " ".join(seen.complaints)
+
+
+def test_served_by_a_web_server_it_asks_for_nothing_else(browser, pages, server):
+    address, asked = server
+    with Visit(browser, f"{address}/ratings%20True.html") as seen:
+        rate(seen.page, TITLES[3], 4)
+        assert rows(seen.page, "own").count() == 1 and seen.complaints == []
+    assert asked == ["/ratings%20True.html"]
+
+
+def test_titles_stay_texts(browser, tmp_path):
+    model, dialogs = recommender("texts as ids"), []
+    titles = dict.fromkeys(model.items_.tolist()[:2], HOSTILE)
+    export_web(model, tmp_path / "page.html", titles=titles, name=HOSTILE)
+    with Visit(browser, (tmp_path / "page.html").as_uri()) as seen:
+        seen.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        shown = f"{HOSTILE} ({model.items_[0]})"
+        seen.page.fill("#query", "onerror item 0")
+        assert seen.page.locator("#results .title").first.evaluate("one => one.textContent") == shown
+        rows(seen.page, "results").first.locator("button").nth(4).click()
+        check = seen.page.locator("#best .title").all_inner_texts()
+        assert len(check) == 10 and seen.page.locator("img").count() == 0
+        assert seen.page.locator("h1").evaluate("one => one.textContent") == HOSTILE
+        assert dialogs == [] and seen.complaints == [] and len(seen.requests) == 1
+
+
+def test_ratings_are_kept_only_if_the_visitor_agrees(browser, pages):
+    with visit(browser, pages) as seen:
+        page = seen.page
+        rate(page, TITLES[3], 4)
+        assert page.evaluate("localStorage.length") == 0
+        page.reload()
+        assert rows(page, "own").count() == 0 and not page.is_checked("#keep")
+        rate(page, TITLES[3], 4)
+        page.check("#keep")
+        rate(page, TITLES[7], 0)
+        page.reload()
+        assert page.is_checked("#keep") and rows(page, "own").count() == 2
+        check_recommended(seen, "ratings", {3: 5.0, 7: 1.0})
+        page.uncheck("#keep")
+        assert page.evaluate("localStorage.length") == 0 and rows(page, "own").count() == 2
+        page.check("#keep")
+        page.click("#clear")
+        assert rows(page, "own").count() == 0 and page.is_disabled("#clear")
+        page.reload()
+        assert rows(page, "own").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["texts as ids", "huge ids", "implicit"])
+def test_ratings_travel_as_files(browser, pages, kind, tmp_path):
+    with visit(browser, pages, kind) as seen:
+        page, ids = seen.page, recommender(kind).items_.tolist()
+        for j in (0, 9):
+            rate(page, TITLES[j], 0)
+        with page.expect_download() as downloading:
+            page.click("#export")
+        path = tmp_path / downloading.value.suggested_filename
+        downloading.value.save_as(path)
+        kind_of_ids = to_ids(ids).type
+        needed = ["item"] if kind == "implicit" else ["item", "rating"]
+        table = read_own_ratings(path, kind_of_ids, None, user=None, needed=needed)
+        top = seen.exported.model.recommend(table, n=10)
+        titles, scores = told(page)
+        assert titles == [_titles(kind)[item] for item in top.items.tolist()]
+        assert scores == pytest.approx(top.scores.tolist(), abs=1e-3)
+        page.click("#clear")
+        page.set_input_files("#import", path)
+        page.locator("#own li").nth(1).wait_for()
+        assert told(page) == (titles, scores) and "2 ratings read" in page.inner_text("#news")
+        (tmp_path / "other.csv").write_text("film,stars\n1,2\n")
+        page.set_input_files("#import", tmp_path / "other.csv")
+        page.get_by_text("The file was not read").wait_for(state="attached")
+        assert rows(page, "own").count() == 2 and seen.complaints == []
+
+
+def test_everything_is_reached_by_keyboard(browser, pages):
+    with visit(browser, pages) as seen:
+        page = seen.page
+        rate(page, TITLES[3], 4)
+        page.fill("#query", "")
+        wanted = set(page.locator(CONTROLS).evaluate_all(_NAMES))
+        page.evaluate("document.activeElement.blur()")
+        reached = []
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            name = page.evaluate(f"({_NAMES})([document.activeElement])[0]")
+            if name in reached:
+                break
+            reached.append(name)
+        assert set(reached) - {None} == wanted and len(wanted) > 20  # None is the frame of the browser
+
+
+_NAMES = """(all) => all.filter((one) => one.checkVisibility() && one.tabIndex >= 0).map((one) => {
+    const row = one.closest("[data-position]");
+    const within = [row?.parentElement.id, row?.dataset.position, one.dataset.control];
+    return [one.id, ...within, one.getAttribute("href")].join(" ");
+})"""
+
+
+def test_rating_by_keyboard(browser, pages):
+    with visit(browser, pages) as seen:
+        page = seen.page
+
+        def focus():
+            return page.evaluate(
+                "(() => { const one = document.activeElement, row = one.closest('[data-position]');"
+                "return [row?.parentElement.id ?? one.id, row?.dataset.position ?? null, one.textContent]; })()"
+            )
+
+        page.focus("#query")
+        page.keyboard.type(TITLES[6])
+        page.keyboard.press("Tab")
+        assert focus() == ["results", "6", "1"]
+        before = told(page)
+        for key in ("ArrowRight", "ArrowRight", "End", "ArrowLeft"):
+            page.keyboard.press(key)
+        assert focus() == ["results", "6", "4"] and told(page) == before  # arrows rate nothing
+        page.keyboard.press("Enter")
+        assert focus() == ["results", "6", "4"] and "Rated The Harbor 6 4" in page.inner_text("#news")
+        check_recommended(seen, "ratings", {6: 4.0})
+        first = page.locator("#best li").first.get_attribute("data-position")
+        page.locator("#best li").first.locator("button").first.focus()
+        page.keyboard.press("Home")
+        page.keyboard.press(" ")
+        check_recommended(seen, "ratings", {6: 4.0, int(first): 1.0})
+        list_, position, _ = focus()
+        assert list_ == "best" and position == page.locator("#best li").first.get_attribute("data-position") != first
+        page.locator("#own li").first.locator("[tabindex='0']").focus()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")  # the other one, which took its place
+        assert focus()[0] == "own-title" and rows(page, "own").count() == 0
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["features", "percent", "implicit with features"])
+def test_nothing_serious_is_wrong_for_readers_of_all_kinds(browser, pages, kind, scheme, viewport):
+    with visit(browser, pages, kind, scheme=scheme, viewport=viewport) as seen:
+        assert seen.serious_problems() == []
+        if kind == "percent":
+            seen.page.locator("#results input").first.fill("70")
+            seen.page.keyboard.press("Enter")
+        else:
+            rate(seen.page, TITLES[3], 0)
+        assert seen.serious_problems() == []
+        width = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= viewport["width"]  # nothing is cut off, and nothing scrolls sideways
+
+
+def test_a_planted_barrier_is_noticed(browser, pages):
+    with visit(browser, pages) as seen:
+        seen.page.evaluate("document.querySelector('label[for=query]').remove()")
+        assert "label" in [name for name, _ in seen.serious_problems()]
+
+
+def test_a_browser_without_scripts_says_so(browser, pages):
+    with visit(browser, pages, java_script_enabled=False) as seen:
+        assert "Allow scripts" in seen.page.inner_text("body") and "What is promised" in seen.page.inner_text("body")
+
+
+def test_ten_thousand_items_of_rank_32_are_below_three_megabytes():
+    model = recommender("features").add_items(range(100, 100 + 10_000 - N_ITEMS))
+    rng = np.random.default_rng(0)
+    wide = type(model)(**{**model._parameters(), "rank": 32})
+    grown = {"item_factors_": rng.standard_normal((10_000, 32)), "n_factors_": 32, "strength_": np.full(32, 2.0)}
+    unmapped = np.hstack([model.feature_map_, np.zeros((len(model.feature_map_), 30))])
+    wide._keep({**model._learned(), **grown, "feature_map_": unmapped})
+    titles = [f"A title of usual length, the {j}th of many ({1950 + j % 70})" for j in range(10_000)]
+    assert len(to_bytes(make_web_page(wide, titles=titles).html)) < 3e6
