@@ -172,6 +172,10 @@ PLANTED = {  # a page, and the complaint of its reader
         "           --cap-epsilon 3 --cap-delta 1e-6\n...\n8 fits like this ...",
         "'8 fits like this' is not in",
     ),
+    "a number of a ledger": (
+        "$ hushrank ledger create a.db x --epsilon 1\n$ hushrank ledger show a.db\n...\nx: at most epsilon = 2 ...",
+        "'x: at most epsilon = 2' is not in",
+    ),
     "a line that is printed and not shown": (
         "$ printf 'one\\ntwo\\n'\none",
         "after 'one', '' is shown, 'two' is printed",
