@@ -22,7 +22,8 @@ def rows(output):
 
 def test_the_table_and_the_report_say_the_same(small, tmp_path):
     out = tmp_path / "report[1].html"
-    result = CliRunner().invoke(demo.command, ["--out", str(out)], env={"COLUMNS": "200"})
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(demo.command, ["--out", str(out), "--page", str(page)], env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.exception
     shown = rows(result.output)
     tight, loose, reference = shown[:3]
@@ -37,11 +38,15 @@ def test_the_table_and_the_report_say_the_same(small, tmp_path):
     assert float(loose[5]) == pytest.approx(float(loose[4]) / best, abs=0.002)
     assert int(loose[1]) > 0 and len(shown) == 3 + demo.SHOWN
     assert f"Report written to {out}" in " ".join(result.output.split())
-    assert "Next:" in result.output
+    assert "Next:" in result.output and f"The recommender itself is in {page}" in " ".join(result.output.split())
+    html = page.read_text(encoding="utf-8")
+    assert all(title in html for title in demo.made_up_titles(60)) and demo.PAGE_NAME in html
+    assert "a factor of e^1000" in html
 
 
 def test_recommendations_are_those_of_the_model(small):
-    results = demo.measure(lambda text: None)
+    results, model = demo.measure(lambda text: None)
+    assert model.privacy_ == results.shown.guarantee
     person = results.person
     assert len(person.ratings) <= demo.MOST_OWN_RATINGS and len(person.held_out) >= demo.SHOWN
     recommended = {item for item, _ in person.recommended}
@@ -55,11 +60,14 @@ def test_recommendations_are_those_of_the_model(small):
 def test_only_a_page_of_an_earlier_demo_is_replaced(monkeypatch, tmp_path):
     monkeypatch.setattr(demo, "measure", lambda tell: (_ for _ in ()).throw(KeyError("it went on")))
     monkeypatch.chdir(tmp_path)
-    for name in ("hushrank-demo.html", "mine.html"):
+    for name in ("hushrank-demo.html", "hushrank-demo-recommender.html", "mine.html"):
         (tmp_path / name).write_text("old")
-    result = CliRunner().invoke(demo.command, ["--out", "mine.html"])
-    assert result.exit_code == 2 and "--out mine.html exists already. --force replaces it." in result.output
-    for line in ([], ["--out", "mine.html", "--force"]):
+    for option in ("--out", "--page"):
+        result = CliRunner().invoke(demo.command, [option, "mine.html"])
+        assert result.exit_code == 2 and f"{option} mine.html exists already. --force replaces it." in result.output
+    result = CliRunner().invoke(demo.command, ["--out", "new.html", "--page", "new.html"])
+    assert result.exit_code == 2 and "--out and --page are two files." in result.output
+    for line in ([], ["--out", "mine.html", "--force"], ["--page", "mine.html", "--force"]):
         assert "it went on" in str(CliRunner().invoke(demo.command, line).exception)
 
 

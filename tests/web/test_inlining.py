@@ -11,15 +11,13 @@ SOURCES = {
     "low": "const hidden = 1;\nexport const one = hidden;\nexport function two() { return 2; }\nexport class Three {}",
     "left": 'import { one, two } from "./low.mjs";\nconst hidden = 10;\nexport const left = hidden + one + two();',
     "right-side": 'import { one } from "./low.mjs";\nexport async function right() { return one; }',
-    "page": 'import { left } from "./left.mjs";\nimport { right } from "./right-side.mjs";\nexport const all = { left, right };',
+    "page": 'import { left } from "./left.mjs";\nimport { right } from "./right-side.mjs";\nexport const all = [left, right];',
 }
 
 
 def test_modules_run_once_in_the_order_of_their_imports():
     counted = {**SOURCES, "low": "globalThis.runs = (globalThis.runs ?? 0) + 1;\n" + SOURCES["low"]}
-    script = (
-        inline("page", counted.__getitem__) + "_page.all.right().then((x) => console.log(_page.all.left, x, runs));"
-    )
+    script = inline("page", counted.__getitem__) + "_page.all[1]().then((x) => console.log(_page.all[0], x, runs));"
     done = subprocess.run([find_node(), "-e", f'"use strict";{script}'], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("13 1 1\n", "")
     assert script.count("const hidden = 1;") == 1 and script.index("_low =") < script.index("_left =")

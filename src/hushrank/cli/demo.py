@@ -1,4 +1,4 @@
-"""`hushrank demo`: a private recommender from built-in ratings at several guarantees, and a report of it."""
+"""`hushrank demo`: private recommenders from built-in ratings at several guarantees, a report, and a page of one."""
 
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,82 @@ from rich.table import Table
 
 from hushrank.archive.container import check_writable
 from hushrank.cli.accounts import is_given
-from hushrank.cli.writing import FORCE_OPTION, check_new
+from hushrank.cli.writing import FORCE_OPTION, check_new, write_text
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.baselines import fit_em
 from hushrank.evaluation.metrics import root_mean_squared_error
 from hushrank.evaluation.synthetic import SyntheticRatings, synthetic_ratings
 from hushrank.report.recommender import Fit, Person, Results, recommender_page
+from hushrank.web.page import export_web
 
 N_USERS, N_ITEMS, RANGE, RANK, DELTA = 6000, 800, (1.0, 5.0), 8, 1e-6
 EPSILONS, SHOWN_EPSILON = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0), 5.0
 HELD_OUT, SEED = 0.1, 1  # the seed makes the ratings; noise is fresh in every run
 REFERENCE_ITERATIONS = 10
 SHOWN, MOST_OWN_RATINGS = 5, 40
+PAGE_NAME = "Made-up films"
+FIRST_WORDS = (
+    "Amber",
+    "Autumn",
+    "Blue",
+    "Broken",
+    "Crimson",
+    "Distant",
+    "Electric",
+    "Empty",
+    "Fallen",
+    "First",
+    "Forgotten",
+    "Frozen",
+    "Gentle",
+    "Golden",
+    "Hidden",
+    "Hollow",
+    "Last",
+    "Little",
+    "Long",
+    "Lost",
+    "Midnight",
+    "Paper",
+    "Quiet",
+    "Red",
+    "Restless",
+    "Second",
+    "Secret",
+    "Silver",
+    "Stolen",
+    "Velvet",
+    "Wandering",
+    "Wild",
+)
+SECOND_WORDS = (
+    "Bridge",
+    "Circus",
+    "City",
+    "Coast",
+    "Garden",
+    "Harbor",
+    "Heart",
+    "Island",
+    "Kingdom",
+    "Letter",
+    "Lighthouse",
+    "Mirror",
+    "Mountain",
+    "Night",
+    "Orchard",
+    "Promise",
+    "River",
+    "Road",
+    "Season",
+    "Song",
+    "Stranger",
+    "Summer",
+    "Train",
+    "Voyage",
+    "Winter",
+)
 
 
 @click.command()
@@ -35,28 +98,47 @@ SHOWN, MOST_OWN_RATINGS = 5, 40
     show_default=True,
     help="Report to write: one HTML file. That of an earlier demo, under this name, is replaced.",
 )
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("hushrank-demo-recommender.html"),
+    show_default=True,
+    help="Page to write with the recommender inside, to try it. That of an earlier demo, under this name, is replaced.",
+)
 @FORCE_OPTION
-def command(out: Path, force: bool) -> None:
-    """A private recommender from built-in ratings, and a report of it.
+def command(out: Path, page: Path, force: bool) -> None:
+    """A private recommender from built-in ratings, a report of it, and a page with the recommender inside.
 
     The ratings are made up: 6000 users, 800 items. Every line of the table is a fresh private fit with exact noise,
     compared on held-out ratings with the same model learned without privacy. Takes about a minute.
     """
-    check_writable(out)
-    check_new("--out", out, force=force or not is_given("out"))
+    for name, place in (("out", out), ("page", page)):
+        check_writable(place)
+        check_new(f"--{name}", place, force=force or not is_given(name))
+    if out.resolve() == page.resolve():
+        raise click.UsageError("--out and --page are two files.")
     console = Console(highlight=False)
     with console.status("making ratings ...") as status:
-        results = measure(lambda text: status.update(f"{text} ..."))
-    out.write_text(recommender_page(results), encoding="utf-8")
+        results, model = measure(lambda text: status.update(f"{text} ..."))
+    write_text(recommender_page(results), out)
+    export_web(model, page, titles=made_up_titles(len(model.items_)), name=PAGE_NAME)
     console.print(to_table(results))
     console.print(EXPLANATION.format(results=results, delta=DELTA))
     console.print(to_recommendations(results))
     console.print(f"Report written to [bold]{escape(str(out))}[/bold]: open it in a browser.", soft_wrap=True)
+    console.print(
+        f"The recommender itself is in [bold]{escape(str(page))}[/bold]: open it, rate a few films, and see what it "
+        "recommends. Your ratings stay in the page.",
+        soft_wrap=True,
+    )
     console.print(NEXT, soft_wrap=True)
 
 
-def measure(tell: Any) -> Results:
-    """Fit at every guarantee and measure errors on held-out ratings; `tell` is called with what happens next."""
+def measure(tell: Any) -> tuple[Results, Any]:
+    """Fit at every guarantee and measure errors on held-out ratings; `tell` is called with what happens next.
+
+    Gives the results, and the model at the guarantee that is shown.
+    """
     ratings = synthetic_ratings(N_USERS, N_ITEMS, seed=SEED)
     train, test = ratings.split(HELD_OUT, seed=SEED)
     models, fits = {}, []
@@ -66,7 +148,7 @@ def measure(tell: Any) -> Results:
         fits.append(fit)
     tell("learning without privacy")
     shown = models[SHOWN_EPSILON]
-    return Results(
+    results = Results(
         n_users=N_USERS,
         n_items=N_ITEMS,
         n_ratings=len(ratings.users),
@@ -81,6 +163,7 @@ def measure(tell: Any) -> Results:
         best=top_items(shown.items_, shown.item_means_),
         person=ask_for_one(shown, train, test),
     )
+    return results, shown
 
 
 def fit_and_measure(train: SyntheticRatings, test: SyntheticRatings, epsilon: float) -> tuple[Any, Fit]:
@@ -100,6 +183,23 @@ def reference_error(train: SyntheticRatings, test: SyntheticRatings) -> float:
     scaled = fit_em(block, N_ITEMS, RANK, REFERENCE_ITERATIONS).predict(block, test.users, test.items)
     middle, half = (RANGE[0] + RANGE[1]) / 2, (RANGE[1] - RANGE[0]) / 2
     return root_mean_squared_error(middle + half * scaled, test.ratings)
+
+
+def made_up_titles(n_items: int) -> list[str]:
+    """Titles of films that do not exist; beyond the first they have numbers.
+
+    Examples
+    --------
+    >>> made_up_titles(801)[::400]
+    ['The Amber Bridge', 'The Last Mountain', 'The Amber Bridge 2']
+    """
+    n_first, n_all = len(FIRST_WORDS), len(FIRST_WORDS) * len(SECOND_WORDS)
+    titles = []
+    for j in range(n_items):
+        again, place = divmod(j, n_all)
+        number = f" {again + 1}" if again else ""
+        titles.append(f"The {FIRST_WORDS[place % n_first]} {SECOND_WORDS[place // n_first]}{number}")
+    return titles
 
 
 def top_items(ids: Any, numbers: Any) -> list[tuple[int, float]]:
