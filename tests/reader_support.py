@@ -202,6 +202,7 @@ COMMON = {
 OF_PAGE = {
     "docs/guide/checking.md": {"patients.csv": patients_as_exported},
     "docs/guide/first_release.md": {"model.hush": film_model},
+    "docs/guide/on_device.md": {"model.hush": film_model, "my-ratings.csv": my_ratings},
     "docs/guide/personalization.md": {"mine.csv": my_visits},
     "docs/guide/planning.md": {"budget.db": ratings_budget},
     "docs/guide/recommenders.md": {"model.hush": film_model, "budget.db": ratings_budget},
