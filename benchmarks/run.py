@@ -20,6 +20,7 @@ NAMES = (
     "bench_movielens",
     "bench_item_features",
     "bench_recommend",
+    "bench_web",
     "bench_forecast",
     "bench_als",
     "bench_personalization",

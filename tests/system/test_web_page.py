@@ -261,6 +261,18 @@ def test_ratings_are_kept_only_if_the_visitor_agrees(browser, pages):
         assert rows(page, "own").count() == 0
 
 
+def test_long_lists_are_shown_in_parts(browser, pages):
+    with visit(browser, pages) as seen:
+        lines = "".join(f"{j},{1 + j % 5}\n" for j in range(N_ITEMS)).encode()
+        content = {"name": "own.csv", "mimeType": "text/csv", "buffer": b"item,rating\n" + lines}
+        seen.page.set_input_files("#import", content)
+        seen.page.locator("#own li").nth(19).wait_for()
+        assert rows(seen.page, "own").count() == 20 and rows(seen.page, "best").count() == 0
+        assert "rated everything" in seen.page.inner_text("#told")
+        seen.page.click("#more-own")
+        assert rows(seen.page, "own").count() == N_ITEMS and not seen.page.is_visible("#more-own")
+
+
 @pytest.mark.parametrize("kind", ["texts as ids", "huge ids", "implicit"])
 def test_ratings_travel_as_files(browser, pages, kind, tmp_path):
     with visit(browser, pages, kind) as seen:
@@ -378,7 +390,7 @@ def test_ten_thousand_items_of_rank_32_are_below_three_megabytes():
     rng = np.random.default_rng(0)
     wide = type(model)(**{**model._parameters(), "rank": 32})
     grown = {"item_factors_": rng.standard_normal((10_000, 32)), "n_factors_": 32, "strength_": np.full(32, 2.0)}
-    unmapped = np.hstack([model.feature_map_, np.zeros((len(model.feature_map_), 30))])
-    wide._keep({**model._learned(), **grown, "feature_map_": unmapped})
+    grown["item_features_"] = rng.standard_normal((10_000, 36))  # as many as there may be
+    wide._keep({**model._learned(), **grown, "feature_map_": rng.standard_normal((len(model.feature_map_), 69))})
     titles = [f"A title of usual length, the {j}th of many ({1950 + j % 70})" for j in range(10_000)]
     assert len(to_bytes(make_web_page(wide, titles=titles).html)) < 3e6

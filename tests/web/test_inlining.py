@@ -11,7 +11,8 @@ SOURCES = {
     "low": "const hidden = 1;\nexport const one = hidden;\nexport function two() { return 2; }\nexport class Three {}",
     "left": 'import { one, two } from "./low.mjs";\nconst hidden = 10;\nexport const left = hidden + one + two();',
     "right-side": 'import { one } from "./low.mjs";\nexport async function right() { return one; }',
-    "page": 'import { left } from "./left.mjs";\nimport { right } from "./right-side.mjs";\nexport const all = [left, right];',
+    "page": 'import { left } from "./left.mjs";\nimport { right } from "./right-side.mjs";\n'
+    "export const all = [left, right];",
 }
 
 

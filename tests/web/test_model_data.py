@@ -60,9 +60,9 @@ def test_features_are_told_by_their_names():
     found = data_of("features")["features"]
     assert found["names"][:4] == list(KINDS) and found["names"][4:] == ["year", "year squared"]
     assert found["kinds"] == ["word"] * 4 + ["number", "square"]
-    starts, words = numbers(found["starts"], "<u4"), numbers(found["words"], "<u4")
-    assert starts.tolist() == list(range(N_ITEMS + 1)) and words.tolist() == kinds().tolist()
-    assert numbers(found["deviations"], "<f4") == pytest.approx(0.75)
+    counts, words = numbers(found["counts"], "<u2"), numbers(found["words"], "<u2")
+    assert counts.tolist() == [1] * N_ITEMS and words.tolist() == kinds().tolist()
+    assert found["values"] is None and found["typical"][:4] == [0.25] * 4
     assert [one["column"] for one in found["numbers"]] == [4, 5]
     assert found["nSlopes"] > 0 and found["firstSlope"] == 3
     assert len(numbers(found["along"], "<f4")) == found["nSlopes"] * 6

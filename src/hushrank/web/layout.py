@@ -76,6 +76,7 @@ def _own() -> Markup:
         "Your ratings",
         element("p", id="own-told", role="status"),
         element("ul", id="own", class_="items"),
+        _button("more-own", "Show more", hidden="hidden"),
         element("p", element("label", keep, " Keep my ratings on this device"), class_="keep"),
         element("p", note, id="keep-note", class_="soft"),
         element(

@@ -86,8 +86,7 @@ def _features(model: Any, is_used: NDArray[np.bool_]) -> dict[str, Any] | None:
     if not is_told.any():
         return None
     kinds = np.array([column.kind for column in features.columns])
-    deviations = features.values - features.typical
-    starts, words, word_deviations = _words_of_items(features, deviations, is_told & (kinds == WORD))
+    counts, words, values = _words_of_items(features, is_told & (kinds == WORD))
     n_own = 0 if model._is_implicit else OWN_COLUMNS
     used = np.flatnonzero(is_used)
     slopes = used[used >= n_own]
@@ -95,11 +94,12 @@ def _features(model: Any, is_used: NDArray[np.bool_]) -> dict[str, Any] | None:
     return {
         "names": features.names,
         "kinds": kinds.tolist(),
-        "starts": to_base64(starts, "<u4"),
-        "words": to_base64(words, "<u4"),
-        "deviations": to_base64(word_deviations, "<f4"),
+        "typical": features.typical.tolist(),
+        "counts": to_base64(counts, "<u2"),
+        "words": to_base64(words, "<u2"),
+        "values": None if (values == 1.0).all() else to_base64(values, "<f4"),
         "numbers": [
-            {"column": int(j), "values": to_base64(deviations[:, j], "<f4")}
+            {"column": int(j), "values": to_base64(features.values[:, j] - features.typical[j], "<f4")}
             for j in np.flatnonzero(is_told & (kinds != WORD))
         ],
         "firstSlope": int(np.count_nonzero(used < n_own)),
@@ -117,11 +117,10 @@ def _told_columns(features: ItemFeatures) -> NDArray[np.bool_]:
 
 
 def _words_of_items(
-    features: ItemFeatures, deviations: NDArray[np.float64], is_told: NDArray[np.bool_]
+    features: ItemFeatures, is_told: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Where the words of each item begin, which these are, and how much more of them it has than is typical."""
+    """How many words each item has more of than is typical, which these are, and how much of them it has."""
     columns = np.flatnonzero(is_told)
-    items, places = np.nonzero(deviations[:, columns] > 0.0)
+    items, places = np.nonzero(features.values[:, columns] > features.typical[columns])
     words = columns[places]
-    counts = np.bincount(items, minlength=len(features.values))
-    return np.concatenate([[0], np.cumsum(counts)]), words, deviations[items, words]
+    return np.bincount(items, minlength=len(features.values)), words, features.values[items, words]

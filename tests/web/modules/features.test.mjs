@@ -3,14 +3,15 @@ import test from "node:test";
 import { Features } from "../../../src/hushrank/web/modules/features.mjs";
 
 const floats = (...values) => Buffer.from(Float32Array.of(...values).buffer).toString("base64");
-const integers = (...values) => Buffer.from(Uint32Array.of(...values).buffer).toString("base64");
+const integers = (...values) => Buffer.from(Uint16Array.of(...values).buffer).toString("base64");
 
 const DATA = {
   names: ["Comedy", "Drama", "year", "year squared", "length"],
   kinds: ["word", "word", "number", "square", "number"],
-  starts: integers(0, 2, 3, 3),
+  typical: [0.25, 0.5, 0, 0, 0],
+  counts: integers(2, 1, 0),
   words: integers(0, 1, 1),
-  deviations: floats(0.75, 0.5, 0.5),
+  values: null,
   numbers: [
     { column: 2, values: floats(2, -3, 0) },
     { column: 3, values: floats(1, 4, -1) },
@@ -36,6 +37,11 @@ test("words and numbers that speak for an item, the most important first", () =>
   assert.deepEqual(features.reasons(1, [0, 0, 0, 1, 0]), ["low year"]);
   assert.deepEqual(features.reasons(2, [0, 0, 0, -1, 0]), ["typical year"]);
   assert.deepEqual(features.reasons(2, null), []);
+});
+
+test("words may be there in part", () => {
+  const features = new Features({ ...DATA, values: floats(0.375, 1, 1) }, 3);
+  assert.deepEqual(features.reasons(0, [1, 1, 0, 0, 0]), ["Drama"]);
 });
 
 test("tags are the words of an item", () => {

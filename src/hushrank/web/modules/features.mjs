@@ -4,19 +4,27 @@
  * The same as `recommend(..., explain=True)` of the Python library. Words are kept by item, numbers by column.
  */
 
-import { float32s, uint32s } from "./numbers.mjs";
+import { float32s, uint16s } from "./numbers.mjs";
 
 const MOST_REASONS = 2;
 const LEAST_PART = 1 / 3; // of the largest contribution, from which on another one is told
+
+/** Where the words of each item begin, from how many it has, and where the last ones end. */
+function startsOf(counts) {
+  const starts = new Uint32Array(counts.length + 1);
+  counts.forEach((n, j) => (starts[j + 1] = starts[j] + n));
+  return starts;
+}
 
 export class Features {
   /** `data` is what the exporter wrote about features; null for a model without any. */
   constructor(data, nItems) {
     this.names = data?.names ?? [];
     this.kinds = data?.kinds ?? [];
-    this.starts = data ? uint32s(data.starts) : new Uint32Array(nItems + 1);
-    this.words = data ? uint32s(data.words) : new Uint32Array(0);
-    this.deviations = data ? float32s(data.deviations) : new Float64Array(0);
+    this.starts = startsOf(data ? uint16s(data.counts) : new Uint16Array(nItems));
+    this.words = data ? uint16s(data.words) : new Uint16Array(0);
+    this.values = data?.values ? float32s(data.values) : null; // null where every word that an item has is a whole 1
+    this.typical = data?.typical ?? [];
     this.numbers = new Map((data?.numbers ?? []).map(({ column, values }) => [column, float32s(values)]));
     this.along = data ? float32s(data.along) : new Float64Array(0);
     this.firstSlope = data?.firstSlope ?? 0;
@@ -44,7 +52,8 @@ export class Features {
     const parts = [];
     for (let at = this.starts[position]; at < this.starts[position + 1]; at++) {
       const j = this.words[at];
-      parts.push({ j, part: slopes[j] * this.deviations[at], side: "" });
+      const deviation = (this.values ? this.values[at] : 1) - this.typical[j];
+      parts.push({ j, part: slopes[j] * deviation, side: "" });
     }
     for (const [j, values] of this.numbers) {
       if (this.kinds[j] === "square") continue; // a number and its square are one fact

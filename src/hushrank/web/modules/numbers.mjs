@@ -15,11 +15,10 @@ export function float32s(base64) {
   return Float64Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
 }
 
-/** Little-endian 32-bit integers without sign. */
-export function uint32s(base64) {
+/** Little-endian 16-bit integers without sign. */
+export function uint16s(base64) {
   const bytes = bytesOf(base64);
-  const view = new DataView(bytes.buffer);
-  return Uint32Array.from({ length: bytes.length / 4 }, (_, i) => view.getUint32(4 * i, true));
+  return Uint16Array.from({ length: bytes.length / 2 }, (_, i) => bytes[2 * i] | (bytes[2 * i + 1] << 8));
 }
 
 /** The number of a half-precision pattern of bits. */

@@ -11,6 +11,7 @@ import { ratingControl } from "./steps.mjs";
 
 const FOUND_AT_ONCE = 8;
 const BEST_AT_ONCE = 10;
+const OWN_AT_ONCE = 20;
 const MOST_TAGS = 4;
 
 export class Page {
@@ -24,6 +25,7 @@ export class Page {
     this.ratings = new Ratings(data.ids, data.range, Keep.of(window, `hushrank ${data.key}`));
     this.nFound = FOUND_AT_ONCE;
     this.nBest = BEST_AT_ONCE;
+    this.nOwn = OWN_AT_ONCE;
   }
 
   /** Connect the page with its controls and show it. */
@@ -33,6 +35,10 @@ export class Page {
     byId("more-best").addEventListener("click", () => {
       this.nBest += BEST_AT_ONCE;
       this.#showBest();
+    });
+    byId("more-own").addEventListener("click", () => {
+      this.nOwn += OWN_AT_ONCE;
+      this.#showOwn();
     });
     const keep = byId("keep");
     keep.disabled = this.ratings.keep === null;
@@ -86,7 +92,9 @@ export class Page {
     const nOwn = positions.length;
     byId("own-told").textContent = nOwn ? `${count(nOwn, "rating")}, known to this page only.` : "None yet.";
     for (const id of ["export", "clear"]) byId(id).disabled = !nOwn;
-    replaceRows(byId("own"), positions.map((position) => this.#row(position)), byId("own-title"));
+    byId("more-own").hidden = nOwn <= this.nOwn;
+    const shown = positions.slice(0, this.nOwn);
+    replaceRows(byId("own"), shown.map((position) => this.#row(position)), byId("own-title"));
   }
 
   #sayBest(nShown) {
