@@ -91,6 +91,10 @@ class ModelFileError(HushrankError):
     """A file is not a hushrank model, is damaged, or was written by a newer version; nothing was loaded."""
 
 
+class StatementError(HushrankError):
+    """A privacy statement cannot be made of this, or a file is none, is damaged, or contradicts itself."""
+
+
 class CheckpointError(HushrankError):
     """A file is not a checkpoint that this holder of the key wrote, is damaged, or was written by a newer version.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hushrank.privacy import accountant
-from hushrank.privacy.claims import check_claim, is_at_most
+from hushrank.privacy.claims import check_claim, check_stated, is_at_most
 from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
 from hushrank.privacy.guarantee import Budget, Guarantee
 
@@ -152,3 +152,27 @@ def test_no_event_takes_seconds_or_much_memory(name, event):
     duration, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert duration < 3.0 and peak < 2**25
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_guarantee_beside_its_budget_alone(name):
+    """As a statement has it: there is no plan, and what costs little may have been asked for."""
+    budget = PLANS[name][0]
+    check_stated(planned(name), budget)
+    small = replace(planned(name), event=Pure(0.01), epsilon=0.01, delta=0.0)
+    check_stated(small, budget)
+    given = planned(name)
+    for changes, message in (
+        ({"epsilon": given.epsilon * (1 - 1e-8)}, "promises more than its event gives"),
+        ({"event": Composed([given.event, given.event])}, "promises more than its event gives"),
+        ({"epsilon": 1.1}, "weaker than its parameters ask for"),
+        ({"epsilon": math.inf}, "weaker than its parameters ask for"),
+        ({"delta": 0.1}, "weaker than its parameters ask for"),
+        ({"unit": "user"}, "another relation or unit"),
+        ({"neighbors": "add_remove"}, "another relation or unit"),
+        ({"premise": "all is well"}, "takes something else for granted"),
+        ({"event": Composed([given.event, NonPrivate()])}, "is not private"),
+        ({"event": Composed([Pure(0.001 + i * 1e-9) for i in range(1025)])}, "too large to account for"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_stated(replace(given, **changes), budget)

@@ -8,8 +8,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
-from hushrank.privacy.guarantee import Guarantee, Unit
-from hushrank.privacy.words import factor_in_words, in_words, noise_in_words
+from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
+from hushrank.privacy.words import adjacency_in_words, factor_in_words, in_words, noise_in_words, not_hidden_in_words
 
 
 def make(**changes):
@@ -39,6 +39,20 @@ def test_every_unit_and_relation_makes_one_sentence(unit, neighbors, change):
     assert words.startswith("If ") and f" were {change}" in words and words.count("If ") == 1
     others = {in_words(make(unit=other, neighbors=neighbors)) for other in Unit if other is not unit}
     assert words not in others
+
+
+def test_what_neighbors_differ_by():
+    replaced = {adjacency_in_words(Neighbors.REPLACE, unit) for unit in Unit}
+    removed = {adjacency_in_words(Neighbors.ADD_REMOVE, unit) for unit in Unit}
+    assert len(replaced | removed) == 2 * len(Unit)
+    assert all(words.endswith(" was replaced by anything else.") for words in replaced)
+    assert "Two data sets are adjacent if everything from any one user was added or removed." in removed
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_what_a_unit_leaves_open_is_said_apart_as_well(unit):
+    said = not_hidden_in_words(unit)
+    assert said in in_words(make(unit=unit)) and bool(said) == (unit is not Unit.USER)
 
 
 def test_what_is_not_covered_is_said():

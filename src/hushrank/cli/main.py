@@ -22,6 +22,7 @@ SUMMARIES = {
     "predict": "Predict with a model of personalize or trace.",
     "show": "Show what a model file holds, what it promises, and what of it is noise.",
     "report": "Write a page about a model file, with its guarantee in words.",
+    "statement": "Write a privacy statement of a model or a ledger, or verify one.",
     "export-web": "Write a recommender as one page that works on the visitor's device.",
     "ledger": "Set up, show and verify privacy budgets on disk.",
 }

@@ -15,6 +15,7 @@ TOLERANCE = 1e-9
 """Relative difference of epsilons between versions of SciPy and of libm."""
 
 _LEAST_SPENT = 0.5  # of what the parameters ask for: another version may split a budget otherwise, not leave it unused
+_MORE_THAN_ITS_EVENT = "its guarantee promises more than its event gives"
 _MAX_LEAVES, _MAX_POINTS, _MAX_CONVOLUTIONS = 1024, 4096, 8
 
 
@@ -30,24 +31,40 @@ def check_claim(given: Guarantee, planned: Guarantee, budget: Budget) -> None:
     budget : Budget
         What these parameters ask for.
     """
+    _check_terms(given, budget)
+    if planned.numerics == "idealized" and given.numerics == "exact":
+        raise ValueError("its guarantee covers arithmetic that its mechanism does not")
+    if given.event == planned.event and given.delta == planned.delta:
+        is_true, is_spent = is_at_most(planned.epsilon, given.epsilon), True
+    else:
+        check_work(given.event, is_pure=given.delta == planned.delta == 0.0)
+        is_true = is_at_most(accountant.epsilon(given.event, given.delta), given.epsilon)
+        is_spent = accountant.epsilon(given.event, planned.delta) >= _LEAST_SPENT * planned.epsilon
+    if not is_true:
+        raise ValueError(_MORE_THAN_ITS_EVENT)
+    if not is_spent:
+        raise ValueError("its event costs far less than its parameters ask for")
+
+
+def check_stated(given: Guarantee, budget: Budget) -> None:
+    """Raise ValueError unless a guarantee can be true that stands beside its event and the budget asked, and no model.
+
+    Of what it was made by nothing is known: neither the plan nor whether the arithmetic is covered.
+    """
+    _check_terms(given, budget)
+    check_work(given.event, is_pure=given.delta == 0.0)
+    if not is_at_most(accountant.epsilon(given.event, given.delta), given.epsilon):
+        raise ValueError(_MORE_THAN_ITS_EVENT)
+
+
+def _check_terms(given: Guarantee, budget: Budget) -> None:
+    """Raise ValueError unless relation, unit and premise of a guarantee are those asked for, and its numbers within."""
     if (given.neighbors, given.unit) != (budget.neighbors, budget.unit):
         raise ValueError("its guarantee has another relation or unit than its parameters")
     if given.premise != budget.premise:
         raise ValueError("its guarantee takes something else for granted than its parameters")
-    if planned.numerics == "idealized" and given.numerics == "exact":
-        raise ValueError("its guarantee covers arithmetic that its mechanism does not")
     if not (is_at_most(given.epsilon, budget.epsilon) and is_at_most(given.delta, budget.delta)):
         raise ValueError("its guarantee is weaker than its parameters ask for")
-    if given.event == planned.event and given.delta == planned.delta:
-        is_true, is_spent = is_at_most(planned.epsilon, given.epsilon), True
-    else:
-        _check_work(given.event, is_pure=given.delta == planned.delta == 0.0)
-        is_true = is_at_most(accountant.epsilon(given.event, given.delta), given.epsilon)
-        is_spent = accountant.epsilon(given.event, planned.delta) >= _LEAST_SPENT * planned.epsilon
-    if not is_true:
-        raise ValueError("its guarantee promises more than its event gives")
-    if not is_spent:
-        raise ValueError("its event costs far less than its parameters ask for")
 
 
 def is_at_most(value: float, limit: float) -> bool:
@@ -55,7 +72,7 @@ def is_at_most(value: float, limit: float) -> bool:
     return math.isfinite(value) and value <= limit * (1 + TOLERANCE)
 
 
-def _check_work(event: Event, *, is_pure: bool) -> None:
+def check_work(event: Event, *, is_pure: bool) -> None:
     """Refuse an event whose accounting would take long; those of estimators are far smaller."""
     counts = leaves(event)
     if any(isinstance(leaf, NonPrivate) for leaf in counts):

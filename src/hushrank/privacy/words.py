@@ -71,6 +71,23 @@ def sentences(guarantee: Guarantee) -> Iterator[str]:
             yield "Noise counts as real numbers here: rounding inside the computer is not covered."
 
 
+def adjacency_in_words(neighbors: Neighbors, unit: Unit) -> str:
+    """What two neighboring data sets differ by, in one sentence.
+
+    Examples
+    --------
+    >>> adjacency_in_words(Neighbors.ADD_REMOVE, Unit.ROW)
+    'Two data sets are adjacent if any one row was added or removed.'
+    """
+    change = "was replaced by anything else" if neighbors is Neighbors.REPLACE else "was added or removed"
+    return f"Two data sets are adjacent if {_UNITS[unit]} {change}."
+
+
+def not_hidden_in_words(unit: Unit) -> str:
+    """What hiding one `unit` does not hide, in one sentence; empty where that is nothing."""
+    return _NOT_HIDDEN.get(unit, "")
+
+
 def factor_in_words(epsilon: float) -> str:
     """By which factor a chance may change: e^epsilon, rounded up, and the power it is.
 

@@ -25,7 +25,7 @@ export class Page {
     this.ratings = new Ratings(data.ids, data.range, Keep.of(window, `hushrank ${data.key}`));
     this.nFound = FOUND_AT_ONCE;
     this.nBest = BEST_AT_ONCE;
-    this.nOwn = OWN_AT_ONCE;
+    this.ownCount = OWN_AT_ONCE;
   }
 
   /** Connect the page with its controls and show it. */
@@ -37,7 +37,7 @@ export class Page {
       this.#showBest();
     });
     byId("more-own").addEventListener("click", () => {
-      this.nOwn += OWN_AT_ONCE;
+      this.ownCount += OWN_AT_ONCE;
       this.#showOwn();
     });
     const keep = byId("keep");
@@ -89,11 +89,11 @@ export class Page {
 
   #showOwn() {
     const positions = this.ratings.latest();
-    const nOwn = positions.length;
-    byId("own-told").textContent = nOwn ? `${count(nOwn, "rating")}, known to this page only.` : "None yet.";
-    for (const id of ["export", "clear"]) byId(id).disabled = !nOwn;
-    byId("more-own").hidden = nOwn <= this.nOwn;
-    const shown = positions.slice(0, this.nOwn);
+    const ownCount = positions.length;
+    byId("own-told").textContent = ownCount ? `${count(ownCount, "rating")}, known to this page only.` : "None yet.";
+    for (const id of ["export", "clear"]) byId(id).disabled = !ownCount;
+    byId("more-own").hidden = ownCount <= this.ownCount;
+    const shown = positions.slice(0, this.ownCount);
     replaceRows(byId("own"), shown.map((position) => this.#row(position)), byId("own-title"));
   }
 

@@ -1,0 +1,278 @@
+"""`hushrank statement`: a privacy statement of a model or a ledger for people outside, and its verification."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from hushrank.cli.accounts import is_given, ledger_files
+from hushrank.cli.options import JSON_OPTION, options
+from hushrank.cli.tables import printable
+from hushrank.cli.writing import FORCE_OPTION, check_place, write_text
+from hushrank.exceptions import InvalidParameter, LedgerError, StatementError
+from hushrank.registry import find
+
+DEFAULT_OUT, DEFAULT_PAGE = "statement.yaml", "statement.html"
+
+SHOWN_EVENTS = 10
+
+_HEADS = {b"PK": "model", b"SQLite format 3\0": "ledger"}
+_HASH = re.compile("[0-9a-f]{64}")
+
+PUBLISHER = {
+    "name": "Name of what is published.",
+    "curator": "Who publishes it.",
+    "use": "What it is meant for.",
+    "product_type": "What sort of product it is. Default: what hushrank knows of it.",
+    "product": "What it is, in a sentence. Default: what hushrank knows of it.",
+    "date": "Day of publication, YYYY-MM-DD.",
+    "url": "Where there is more about it.",
+    "author": "Who made the statement.",
+    "population": "Whose data they are.",
+    "actors": "Who takes part, and who sees what.",
+    "preparation": "What was done to the data, or learned from them, before; how parameters were chosen.",
+    "justification": "Why these choices.",
+}
+"""What only the publisher knows, by the options that ask for it."""
+
+PUBLISHER_OPTIONS = options(
+    *(
+        click.option(f"--{name.replace('_', '-')}", name, metavar="TEXT", default="", help=help)
+        for name, help in PUBLISHER.items()
+    )
+)
+
+
+@click.command("statement")
+@click.argument("source", metavar="SOURCE", type=click.Path())
+@options(
+    click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=DEFAULT_OUT,
+        show_default=True,
+        help="Statement to write, as YAML.",
+    ),
+    click.option(
+        "--html",
+        "page",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=DEFAULT_PAGE,
+        show_default=True,
+        help="Page to write, for readers who are no experts. Of a statement: none unless it is asked for.",
+    ),
+    FORCE_OPTION,
+    PUBLISHER_OPTIONS,
+    click.option("--dataset", help="Name of the data set, where the ledger has several."),
+    click.option(
+        "--without-notes",
+        is_flag=True,
+        help="Of a ledger: leave out keys, notes and times of charges. Its hashes can then be compared with the "
+        "ledger alone.",
+    ),
+    click.option(
+        "--against",
+        metavar="SOURCE_OR_HASH",
+        help="Compare a statement with its model or ledger, or with a hash that was published elsewhere.",
+    ),
+    JSON_OPTION,
+)
+def command(source: str, as_json: bool, **given: Any) -> None:
+    """Write a privacy statement of a model or a ledger, or verify one.
+
+    A statement is for people outside, who have neither the data nor hushrank. SOURCE is a model file, a ledger (a file
+    or a database URL), or a statement. Of a model or a ledger a statement is written as YAML, with the fields of the
+    public registry of deployments of differential privacy, and a page for readers who are no experts. A statement is
+    read and verified: its hash, and that its numbers are those of its record. Nothing is charged, and nothing is read
+    but these files. What only the publisher knows is asked for by options, or can be filled in in the file; what nobody
+    said is marked as not stated.
+
+    \b
+    Examples:
+      hushrank statement model.hush --name "Film recommender" --curator "City library" --date 2026-11-18
+      hushrank statement budget.db --dataset visits-2026 --out visits.yaml --html visits.html
+      hushrank statement statement.yaml --against model.hush
+    """
+    kind = kind_of(source)
+    if kind == "statement":
+        _verify(source, given, as_json=as_json)
+    else:
+        _write(source, kind, given, as_json=as_json)
+
+
+def kind_of(source: str) -> str:
+    """What a source is: a model, a ledger or else a statement; StatementError for what cannot be read."""
+    if "://" in source:
+        return "ledger"
+    path = Path(source)
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(0, "it is not an ordinary file")
+        with path.open("rb") as file:
+            start = file.read(max(map(len, _HEADS)))
+    except (OSError, ValueError) as error:
+        raise StatementError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}.") from error
+    return next((kind for head, kind in _HEADS.items() if start.startswith(head)), "statement")
+
+
+def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> None:
+    from hushrank.report.statement_file import to_yaml  # --help needs none of it
+    from hushrank.report.statement_page import statement_page
+
+    _refuse(given, ["against"], "--against is for a statement, and this is a {0}.", kind)
+    if kind == "model":
+        _refuse(given, ["dataset", "without_notes"], "{1} is for a ledger, and this is a model.", kind)
+    places = {"--out": given["out"], "--html": given["page"]}
+    if places["--out"].resolve() == places["--html"].resolve():
+        raise click.UsageError("--out and --html name one file.")
+    kept = [Path(source)] if kind == "model" else ledger_files(source)
+    for option, place in places.items():
+        check_place(option, place, kept, f"the {kind}", force=given["force"])
+    statement = make(source, kind, given)
+    texts = (to_yaml(statement), statement_page(statement))
+    for place, text in zip(places.values(), texts, strict=True):
+        _write_text(text, place)
+    if as_json:
+        written = {"statement": str(places["--out"]), "page": str(places["--html"])}
+        click.echo(json.dumps({**written, **statement.to_dict(), "not_stated": statement.not_stated}))
+        return
+    _echo(f"statement written to {places['--out']}", f"page written to {places['--html']}", *say(statement))
+    if kind == "ledger" and not given["without_notes"]:
+        click.echo(
+            "hushrank: keys, notes and times of the charges are in it; --without-notes leaves them out", err=True
+        )
+
+
+def make(source: str, kind: str, given: dict[str, Any]) -> Any:
+    """The statement of a model file or a ledger, with what the publisher says."""
+    from hushrank.report.statement import ledger_statement, model_statement
+    from hushrank.report.statement_fields import Publisher
+
+    try:
+        publisher = Publisher(**{line.name: given[line.name] for line in fields(Publisher)})
+    except InvalidParameter as error:
+        raise click.UsageError(f"--{error.name.replace('_', '-')} must be {error.requirement}.") from error
+    if kind == "model":
+        return model_statement(find("load")(source), publisher, file_sha256=file_sha256(source))
+    with find("Ledger")(source) as ledger:
+        account = ledger[given["dataset"] or _only_name(ledger)]
+        return ledger_statement(account, publisher, with_notes=not given["without_notes"])
+
+
+def file_sha256(path: str) -> str:
+    """Hash of a file, as sha256sum prints it."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _only_name(ledger: Any) -> str:
+    names: list[str] = ledger.names()
+    if len(names) != 1:
+        raise click.UsageError(f"--dataset must name a data set of the ledger: {', '.join(names) or 'it has none'}.")
+    return names[0]
+
+
+def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
+    from hushrank.report.statement_file import read_statement
+    from hushrank.report.statement_page import statement_page
+
+    others = [*PUBLISHER, "out", "dataset", "without_notes"]
+    _refuse(given, others, "{1} is for a model or a ledger; edit the statement itself.", "statement")
+    statement = read_statement(source)
+    compared = None if given["against"] is None else compare(statement, source, given["against"])
+    page = given["page"] if is_given("page") else None
+    if page is not None:
+        check_place("--html", page, [Path(source)], "the statement", force=given["force"])
+        _write_text(statement_page(statement), page)
+    if as_json:
+        told = {"statement": source, "in_order": True, "page": None if page is None else str(page)}
+        click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
+        return
+    _echo(f"{source} is in order", *([] if page is None else [f"page written to {page}"]), *say(statement))
+    _echo(*([_ALONE] if compared is None else [f"compared with {given['against']}: {compared}"]))
+
+
+_NOTED = "keys, notes and times of the charges are in the statement; --without-notes leaves them out"
+_ALONE = (
+    "This shows damage and careless edits. Whether it is the statement that was published, --against shows: with the "
+    "model, the ledger, or a hash from elsewhere."
+)
+
+
+def compare(statement: Any, source: str, other: str) -> str:
+    """What a comparison with a model, a ledger or a hash has found, if they agree; else StatementError."""
+    from hushrank.report import statement_comparison as comparison
+
+    if _HASH.fullmatch(other):
+        if not comparison.has_hash(statement, other):
+            raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")
+        return "the hash is that of the statement, or of a charge in it"
+    kind = kind_of(other)
+    try:
+        if kind == "model":
+            changed = comparison.compare_with_model(statement, find("load")(other), file_sha256(other))
+            told = f"; stated otherwise than by hushrank: {', '.join(changed)}" if changed else ""
+            named = statement.record.file_sha256
+            return f"{'it is about this file' if named else 'its record is that of this model'}{told}"
+        if kind == "ledger":
+            with find("Ledger")(other) as ledger:
+                n_later = comparison.compare_with_ledger(statement, ledger)
+            later = f"; {n_later:,} charges were made since" if n_later else ""
+            return f"all of it is in the ledger{later}"
+    except (ValueError, LedgerError) as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise StatementError(f"{source} does not agree with {other}: {str(error).rstrip('.')}.") from error
+    raise click.UsageError("--against must be a model file, a ledger or a hash of 64 digits.")
+
+
+def say(statement: Any) -> Iterator[str]:
+    """Event, budget, promise and hashes of a statement, a line each, and what the publisher has not said."""
+    from hushrank.privacy.events import leaves
+    from hushrank.privacy.figures import at_most, show_event
+    from hushrank.privacy.words import in_words
+
+    known = statement.to_dict()
+    is_model, asked = known["kind"] == "model", statement.budget
+    yield f"of a {known['release']}" if is_model else f"of data set {known['dataset']}, charges: {known['charges']:,}"
+    if known.get("file_sha256"):
+        yield f"file: SHA-256 {known['file_sha256']}"
+    yield f"{'asked for' if is_model else 'budget'}: epsilon = {at_most(asked.epsilon)}, delta = {at_most(asked.delta)}"
+    yield f"unit {asked.unit}, neighbors {asked.neighbors}"
+    found = list(leaves(statement.event).items())
+    yield from (f"event: {f'{n:,} x ' if n > 1 else ''}{show_event(leaf)}" for leaf, n in found[:SHOWN_EVENTS])
+    if len(found) > SHOWN_EVENTS:
+        yield f"and {len(found) - SHOWN_EVENTS:,} other events: --json shows all"
+    yield in_words(statement.guarantee)
+    yield f"statement: SHA-256 {statement.sha256}"
+    if statement.head is not None:
+        yield f"ledger: head {statement.head}"
+    if statement.not_stated:
+        names = ", ".join(name.rpartition(".")[2] for name in statement.not_stated)
+        yield f"not stated by the publisher, to be filled in: {names}"
+
+
+def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) -> None:
+    """Refuse options that are for something else."""
+    wrong = [name for name in names if is_given(name)]
+    if wrong:
+        raise click.UsageError(message.format(kind, f"--{wrong[0].replace('_', '-')}"))
+
+
+def _write_text(text: str, place: Path) -> None:
+    try:
+        write_text(text, place)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {place}: {error.strerror or error}.") from error
+
+
+def _echo(*lines: str) -> None:
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(printable(line), soft_wrap=True)

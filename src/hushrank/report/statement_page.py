@@ -1,0 +1,205 @@
+"""A privacy statement as a page for readers who are no experts: what was published, what is promised, how to check it.
+
+It is made from the statement alone, so that a statement that was filled in by hand has its page as well.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hushrank.privacy.figures import at_most
+from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
+from hushrank.privacy.ledger.currency import Cost
+from hushrank.privacy.ledger.words import say_cost
+from hushrank.privacy.words import adjacency_in_words, factor_in_words, sentences
+from hushrank.report.markup import Markup, element
+from hushrank.report.page import bullets, definitions, make_page, paragraph, table
+from hushrank.report.personal import guess_bound
+from hushrank.report.statement import Statement
+from hushrank.report.statement_fields import NOT_STATED
+from hushrank.report.statement_ledger import LedgerRecord
+from hushrank.report.statement_record import ModelRecord
+
+SHOWN_CHARGES = 200
+
+_LARGEST_FACTOR_EPSILON = 25.0
+_NAMES = ("charge", "date", "epsilon", "note")
+_PROTECTED = {
+    Unit.ROW: "one row of the data",
+    Unit.USER: "one user, with everything that comes from this user",
+    Unit.RECORD: "one record",
+    Unit.LABEL: "the answer in one record, and nothing else of it",
+    Unit.ENTRY: "one change of the data within the stated bound",
+    Unit.RANK1: "one change of the data within the stated bound",
+    Unit.FROBENIUS: "one change of the data within the stated bound",
+}
+_NOT_PROMISED = (
+    "That nothing can be learned about a person. What the result says about people in general may apply to anybody, "
+    "also to somebody who is not in the data.",
+    "Anything about other releases from the same people: what each of them reveals adds up.",
+    "That the data themselves are kept safe. The promise is about what was published.",
+    "That the result is accurate.",
+)
+
+
+def statement_page(statement: Statement) -> str:
+    """The page as HTML; the same statement gives the same bytes."""
+    fields = statement.fields["deployment"]
+    name = fields["short_name"]
+    title = "Privacy statement" if name in ("", NOT_STATED) else f"Privacy statement: {name}"
+    sections = [
+        ("What was published", _published(fields, statement.fields)),
+        ("What is promised", _promised(statement.guarantee)),
+        *([("What was spent", _charges(statement.record))] if isinstance(statement.record, LedgerRecord) else []),
+        ("What is protected, and what is not", _protected(statement.guarantee, fields)),
+        ("What is not promised", [bullets(*_limits(statement.guarantee))]),
+        ("How it was done", [definitions(_how(fields))]),
+        ("How to check it", _checked(statement)),
+    ]
+    lead = (
+        "Something was computed from data about people, and made public. This page says in plain words what that can "
+        "reveal about any one of them, and what it cannot."
+    )
+    return make_page(title, lead, sections, "Made by hushrank from a privacy statement.")
+
+
+def _published(fields: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Markup]:
+    names = {
+        "What it is": "data_product_description",
+        "Sort": "data_product_type",
+        "What for": "intended_use",
+        "Published by": "data_curator",
+        "Date": "publication_date",
+        "More about it": "additional_information_url",
+    }
+    pairs = [(name, _say(fields.get(field, ""))) for name, field in names.items()]
+    return [definitions([*pairs, ("Statement by", _say(whole["registry_author"]))])]
+
+
+def _promised(given: Guarantee) -> list[Markup]:
+    is_replaced = given.neighbors is Neighbors.REPLACE
+    guess = "which of two possibilities it was" if is_replaced else "whether it was there"
+    factor = factor_in_words(given.epsilon)
+    beyond = ""
+    if given.delta:
+        one_in = 1.0 / given.delta
+        beyond = (
+            f" Delta, {at_most(given.delta)}, is what the factor leaves out: a chance of at most 1 in {one_in:,.0f}, "
+            "roughly said, that a result reveals more."
+        )
+    return [
+        *(paragraph(sentence) for sentence in sentences(given)),
+        paragraph(
+            f"Epsilon, here {at_most(given.epsilon)}, says how much: whatever the odds of a guess about {_one(given)} "
+            f"were before, seeing the result changes them by at most a factor of {factor}. The smaller epsilon is, the "
+            f"more private; at 0.1 the factor is 1.11, at 1 it is 2.72, at 5 it is 149.{beyond}"
+        ),
+        paragraph(
+            f"Somebody who knows all the rest, sees the result and has to guess {guess}, equally likely before, is "
+            "right with a probability of at most that in the last column. Tossing a coin gives 50 %."
+        ),
+        _numbers(given),
+    ]
+
+
+def _numbers(given: Guarantee) -> Markup:
+    is_short = given.epsilon <= _LARGEST_FACTOR_EPSILON
+    factor = at_most(math.exp(given.epsilon), 3) if is_short else f"e^{at_most(given.epsilon)}"
+    guess = f"{math.ceil(1000 * guess_bound(given)) / 10:.1f} %"
+    row = (at_most(given.epsilon), at_most(given.delta), factor, guess)
+    return table("The promise in numbers", ("epsilon", "delta", "factor", "right guess, at most"), [row])
+
+
+def _charges(record: LedgerRecord) -> list[Markup]:
+    n = len(record.rows) - 1
+    spent = say_cost(record.terms, record.spent) if n else "nothing"
+    parts = [
+        paragraph(
+            f"This is a statement about the budget of the data set {record.dataset}: all releases that are ever "
+            f"charged to it keep the promise above together. Until now {n:,} were charged, which are worth {spent}."
+        )
+    ]
+    if n:
+        at = f"; each epsilon is what it is worth alone, at delta = {at_most(record.budget.delta)}"
+        more = f"; the last {SHOWN_CHARGES} of {n:,}" if n > SHOWN_CHARGES else ""
+        caption = f"Charges, in their order{at if record.budget.delta else ''}{more}"
+        parts.append(table(caption, _NAMES if record.has_notes else _NAMES[::2], _rows(record)))
+    return parts
+
+
+def _rows(record: LedgerRecord) -> list[tuple[object, ...]]:
+    """Number, date, worth and note of the last charges; number and worth alone where the others were left out."""
+    shown = list(zip(record.rows[1:], record.costs, strict=True))[-SHOWN_CHARGES:]
+    lines = [(row.number, row.time[:10], _worth(record, cost), row.note) for row, cost in shown]
+    return [line if record.has_notes else line[::2] for line in lines]
+
+
+def _worth(record: LedgerRecord, cost: Cost) -> str:
+    amount = record.terms.spent_amount(cost.main, cost.pure)
+    parts = [at_most(amount.epsilon, 3)] if cost.main or not cost.pure else []
+    return " + ".join([*parts, *([f"pure {at_most(amount.pure, 3)}"] if cost.pure else [])])
+
+
+def _protected(given: Guarantee, fields: Mapping[str, Any]) -> list[Markup]:
+    return [
+        paragraph(element("strong", f"Protected is {_one(given)}. "), adjacency_in_words(given.neighbors, given.unit)),
+        definitions(
+            [
+                ("Not protected", _say(fields["dp_flavor"]["unprotected_quantities"])),
+                ("Which data", _say(fields["dp_flavor"]["data_domain"])),
+            ]
+        ),
+    ]
+
+
+def _limits(given: Guarantee) -> Iterator[str]:
+    if given.unit is not Unit.USER:
+        yield f"That a person is hidden who is in the data more than once: protected is {_one(given)}."
+    if given.premise:
+        yield f"Anything at all, unless {given.premise}: this is taken for granted, and no program can check it."
+    yield from _NOT_PROMISED
+
+
+def _how(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    model, done = fields["model"], fields["implementation"]
+    yield "Noise", _say(done["mechanisms"])
+    yield "How releases add up", _say(fields["additional_dp_information"]["composition"])
+    yield "What was computed afterwards", _say(fields["additional_dp_information"]["post_processing"])
+    yield "Who is trusted", _say(model.get("actors", ""))
+    yield "What was done before", _say(done["pre_processing_eda_hyperparameter_tuning"])
+    yield "Why so", _say(done["justification"])
+
+
+def _checked(statement: Statement) -> list[Markup]:
+    hashes = [("SHA-256 of the statement", statement.sha256)]
+    if isinstance(statement.record, ModelRecord) and statement.record.file_sha256:
+        hashes.insert(0, ("SHA-256 of the model file", statement.record.file_sha256))
+    if statement.head is not None:
+        hashes.append(("Head of the chain of charges", statement.head))
+    source = "LEDGER" if isinstance(statement.record, LedgerRecord) else "MODEL"
+    return [
+        paragraph(
+            "This page was made from a file for machines, the statement in YAML. It holds the exact numbers, under the "
+            "hash below. A program reads it, computes the hash and the promise again, and refuses a file in which they "
+            "disagree:"
+        ),
+        paragraph(element("code", "hushrank statement statement.yaml")),
+        paragraph(
+            "A hash inside a file shows damage and careless edits. Somebody who makes up a whole statement can make up "
+            "its hash as well. So compare the hash with one that the publisher has shown elsewhere, or the statement "
+            "with what it is about, by ",
+            element("code", "--against HASH"),
+            " or ",
+            element("code", f"--against {source}"),
+            ". And no file can prove that noise was drawn: that rests on whoever holds the data.",
+        ),
+        definitions(hashes),
+    ]
+
+
+def _one(given: Guarantee) -> str:
+    return _PROTECTED[given.unit]
+
+
+def _say(text: str) -> str:
+    return text if text.strip() else NOT_STATED
