@@ -32,7 +32,7 @@ test: $(VENV)/.installed  ## Run the whole test suite
 # Compiled kernels of two versions of numba must not lie in one place. Where recorded bits are released again, the noise of
 # many fits has the law that `make test` looked at.
 test-oldest: .venv-oldest/.installed  ## Run the tests with the oldest supported dependencies
-	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels .venv-oldest/bin/python $(PYTEST) -m 'not audit and not law'
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels .venv-oldest/bin/python $(PYTEST) -m 'not audit and not law and not site'
 
 lint: $(VENV)/.installed  ## Check style, spelling and types
 	$(BIN)/ruff check .
@@ -45,7 +45,7 @@ format: $(VENV)/.installed  ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 audit: $(VENV)/.installed  ## All tests with new noise and examples, slow audits among them; the accounting oracle made anew
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m '' --hypothesis-profile=search --fresh-keys tests
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 -m 'not site' --hypothesis-profile=search --fresh-keys tests
 	$(PYTHON) -m venv .venv-oracle
 	.venv-oracle/bin/pip install --quiet --disable-pip-version-check dp-accounting==0.6.0
 	.venv-oracle/bin/python tests/stored/make_pld_oracle.py --check tests/stored/pld_oracle.json
@@ -74,9 +74,11 @@ figures: $(VENV)/.installed  ## Draw docs/images, its charts from benchmarks/res
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[figures]'
 	$(BIN)/python benchmarks/figures.py
 
-docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs
+docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs, and check its links, search and pages
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
-	$(BIN)/sphinx-build -q -W -b html docs build/docs
+	rm -rf build/docs
+	$(BIN)/sphinx-build -q -W -E -b html docs build/docs
+	$(BIN)/python -m pytest -q -m site tests/system/test_site.py
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .venv-oldest .venv-oracle .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

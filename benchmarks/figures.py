@@ -1,4 +1,4 @@
-"""Draw the figures of the guide into docs/images; needs `pip install 'hushrank[figures]'`.
+"""Draw the figures of the docs into docs/images; needs `pip install 'hushrank[figures]'`.
 
 Charts come from benchmarks/results.json, the picture of joint privacy is that of the reports. The files have the same
 bytes for the same numbers and the same matplotlib: no date, no random names.
@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import figures_site
 import figures_trace
 import figures_turnstile
 from hushrank.report.picture import joint_privacy_file
@@ -62,6 +63,7 @@ TITLES = {
     "crossover": "Captured share of a strong direction against its strength r: exponential mechanism and Wishart noise",
     **figures_turnstile.TITLES,
     **figures_trace.TITLES,
+    **figures_site.TITLES,
 }
 
 
@@ -172,6 +174,7 @@ FIGURES = {
     completion_rank: "completion_rank",
     **figures_turnstile.FIGURES,
     **figures_trace.FIGURES,
+    **figures_site.FIGURES,
 }
 
 
