@@ -12,6 +12,7 @@ import pandas as pd
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.synthetic import load_digits, shared_representation, synthetic_ratings
 from hushrank.evaluation.trace_data import trace_records
+from hushrank.privacy.events import Gaussian
 from hushrank.privacy.ledger import Ledger
 
 N_USERS, N_FILMS = 400, 60
@@ -160,6 +161,12 @@ def ratings_budget(path):
             )
 
 
+def visits_budget(path):
+    """A ledger of visits, from which something was paid."""
+    with Ledger(path) as ledger:
+        ledger.create("visits-2026", epsilon=3, delta=1e-6).charge(Gaussian(9.0), note="annual report")
+
+
 def clone(path):
     """The project as it stands, as a clone of it with a `.venv`."""
     here, left_out = Path(__file__).parents[1], shutil.ignore_patterns("__pycache__", "*.nb[ic]", ".*_cache")
@@ -206,4 +213,5 @@ OF_PAGE = {
     "docs/guide/personalization.md": {"mine.csv": my_visits},
     "docs/guide/planning.md": {"budget.db": ratings_budget},
     "docs/guide/recommenders.md": {"model.hush": film_model, "budget.db": ratings_budget},
+    "docs/guide/statement.md": {"model.hush": film_model, "budget.db": visits_budget},
 }

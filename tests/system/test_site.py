@@ -181,7 +181,7 @@ def test_formulas_have_only_characters_that_the_font_of_the_site_has(site):
 @pytest.mark.site
 def test_search_works_from_the_disk(site, browser):
     with Visit(browser, f"{(BUILT / 'search.html').as_uri()}?q=epsilon") as visit:
-        visit.page.wait_for_selector("ul.search li a")
+        visit.page.get_by_text("Search finished").wait_for()  # results come one by one
         found = visit.page.locator("ul.search li a").all_inner_texts()
         assert len(found) > 10 and any("epsilon" in title.lower() for title in found)
         visit.page.locator("ul.search li a", has_text="Choosing epsilon").first.click()
