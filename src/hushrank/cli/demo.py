@@ -107,9 +107,9 @@ SECOND_WORDS = (
 )
 @FORCE_OPTION
 def command(out: Path, page: Path, force: bool) -> None:
-    """A private recommender from built-in ratings, a report of it, and a page with the recommender inside.
+    """A private recommender from built-in ratings: a report, and a page to try.
 
-    The ratings are made up: 6000 users, 800 items. Every line of the table is a fresh private fit with exact noise,
+    The page holds the recommender itself, and recommends in your browser. The ratings are made up: 6000 users, 800 items. Every line of the table is a fresh private fit with exact noise,
     compared on held-out ratings with the same model learned without privacy. Takes about a minute.
     """
     for name, place in (("out", out), ("page", page)):

@@ -12,7 +12,7 @@ from hushrank.exceptions import BudgetExceeded, HushrankError
 from hushrank.registry import COMMANDS, PUBLIC
 
 SUMMARIES = {
-    "demo": "A private recommender from built-in ratings, and a report of it.",
+    "demo": "A private recommender from built-in ratings: a report, and a page to try.",
     "plan": "Show event, noise scales and guarantee of a release, without data.",
     "check": "Try a fit on your data, or look at a table; nothing is charged. Not private.",
     "inspect": "Look at a table before a fit. The numbers are not private.",
