@@ -79,6 +79,7 @@ docs: $(VENV)/.installed  ## Build the documentation as HTML in build/docs, and 
 	rm -rf build/docs
 	$(BIN)/sphinx-build -q -W -E -b html docs build/docs
 	$(BIN)/python -m pytest -q -m site tests/system/test_site.py
+	@echo "the site is in build/docs/index.html"
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .venv-oldest .venv-oracle .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

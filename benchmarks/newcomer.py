@@ -25,7 +25,7 @@ OURS = ("PYTHONPATH", "VIRTUAL_ENV", "NUMBA_CACHE_DIR", "COLUMNS")  # what a new
 
 
 def on_the_command_line(readme: str) -> list[str]:
-    """The first command of the README, and the block that ends in a recommendation."""
+    """The first command of the README, how a shell finds hushrank, and the block that ends in a recommendation."""
     commands = [step for step in take_apart("README.md", readme) if isinstance(step, Command)]
     last = next((i for i, step in enumerate(commands) if step.text.startswith("hushrank recommend")), None)
     if last is None:
@@ -33,7 +33,8 @@ def on_the_command_line(readme: str) -> list[str]:
     first = last
     while first > 0 and commands[first - 1].line >= commands[first].line - 2:  # the same block
         first -= 1
-    return [commands[0].text, *(step.text for step in commands[first : last + 1])]
+    found = next(step for step in commands if step.text.startswith("export PATH="))
+    return [commands[0].text, found.text, *(step.text for step in commands[first : last + 1])]
 
 
 def at_the_prompt(readme: str) -> str:

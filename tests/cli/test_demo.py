@@ -1,5 +1,8 @@
 """`hushrank demo`: the table and the report hold the numbers that were measured."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -42,6 +45,14 @@ def test_the_table_and_the_report_say_the_same(small, tmp_path):
     html = page.read_text(encoding="utf-8")
     assert all(title in html for title in demo.made_up_titles(60)) and demo.PAGE_NAME in html
     assert "a factor of e^1000" in html
+
+
+@pytest.mark.parametrize("found", [None, "/usr/bin/hushrank"])
+def test_a_shell_that_does_not_find_the_command_is_told_how(small, tmp_path, monkeypatch, found):
+    monkeypatch.setattr(demo.shutil, "which", lambda _: found)
+    places = ["--out", str(tmp_path / "a.html"), "--page", str(tmp_path / "b.html")]
+    printed = " ".join(CliRunner().invoke(demo.command, places, env={"COLUMNS": "200"}).output.split())
+    assert (f'export PATH="{Path(sys.executable).parent}:$PATH"' in printed) == (found is None)
 
 
 def test_recommendations_are_those_of_the_model(small):

@@ -3,12 +3,14 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import hushrank
 from hushrank.cli import export_web
 from hushrank.cli.main import load
+from hushrank.privacy.figures import at_most
 from hushrank.web.page import make_web_page, to_bytes
 from model_support import HOSTILE, N_ITEMS, fitted
 
@@ -39,7 +41,7 @@ def test_the_page_is_that_of_the_model(folder):
         f"page written to recommender.html: {len(to_bytes(page.html)) / 2**20:.2f} MB; rounding moves predictions "
         in (result.output)
     )
-    assert f"by at most {page.rounding.largest:.2g}\n" in result.output
+    assert f"by at most {at_most(page.rounding.largest, 2)}\n" in result.output
 
 
 def test_titles_and_numbers_for_machines(folder):
@@ -48,6 +50,24 @@ def test_titles_and_numbers_for_machines(folder):
     assert told["page"] == "page.html" and told["bytes"] == (folder / "page.html").stat().st_size
     assert told["precision"] == "float16" and told["rounding"]["visitors"] == 64
     assert titles_in(folder / "page.html")[3] == f"{HOSTILE} 3"
+
+
+def test_titles_of_other_items_make_no_page_and_missing_ones_are_told(folder):
+    (folder / "some.csv").write_text("item,title\n0,One\n3,Two\n3,Three\n99,None\n")
+    told = run("model.hush", "--titles", "some.csv", "--out", "page.html").stderr
+    assert f"hushrank: {N_ITEMS - 2} of {N_ITEMS} items have no title in some.csv: their ids are shown\n" in told
+    (folder / "other.csv").write_text("item,title\nb054,One\n")
+    refused = run("model.hush", "--titles", "other.csv", "--out", "other.html")
+    assert refused.exit_code == 2 and not (folder / "other.html").exists()
+    assert "are the ids of both the same?" in refused.output and "no item has a title" in refused.output
+
+
+def test_a_model_without_tastes_is_told(folder):
+    facts = {"epsilon": 0.02, "delta": 1e-6, "rating_range": (1, 5)}
+    hushrank.PrivateCompletion(2, **facts).fit(np.ones((20, 30))).save(folder / "flat.hush")
+    assert "no factors above the noise" in run("flat.hush", "--out", "flat.html").stderr
+    page = (folder / "flat.html").read_text(encoding="utf-8")
+    assert "This model has found no tastes" in page and '"hasTastes":false' in page
 
 
 def test_a_large_page_is_told(folder, monkeypatch):

@@ -72,7 +72,7 @@ def test_a_model_is_stated_and_verified(folder, name):
     assert found in (REGISTRY, REGISTRY - {RHO})
     checked = run("statement.yaml")
     assert checked.output.startswith("statement.yaml is in order\n") and "This shows damage" in checked.output
-    assert "not stated by the publisher, to be filled in: registry_author, intended_use" in checked.output
+    assert "by options (see --help): registry_author, intended_use" in checked.output
     compared = run(f"statement.yaml --against {name}.hush").output
     assert compared.endswith(f"compared with {name}.hush: it is about this file\n")
 
@@ -100,7 +100,7 @@ def test_a_ledger_is_stated_compared_and_goes_on(folder):
         assert len(ledger["pure"].history()) == 3  # nothing was charged
         assert "all of it is in the ledger\n" in run("pure.yaml --against budget.db").output
         ledger["pure"].charge(Pure(0.5))
-    assert "all of it is in the ledger; 1 charges were made since" in run("pure.yaml --against budget.db").output
+    assert "all of it is in the ledger; 1 charge was made since" in run("pure.yaml --against budget.db").output
     assert "the hash is that of the statement" in run(f"pure.yaml --against {statement.head}").output
     assert "the hash is that of the statement" in run(f"pure.yaml --against {statement.sha256}").output
     short = run("budget.db --dataset pure --without-notes --out short.yaml --html short.html")
@@ -131,8 +131,8 @@ def test_a_statement_that_was_filled_in_has_its_page(folder):
 def test_what_was_stated_otherwise_is_named(folder):
     run("cov.hush")
     path = folder / "statement.yaml"
-    path.write_text(path.read_text().replace("The number of rows is public.", "Nothing."))
-    assert "it is about this file; stated otherwise than by hushrank: deployment.dp_flavor.unprotected" in (
+    path.write_text(path.read_text().replace("The data are in one place", "The data are nowhere"))
+    assert "it is about this file; stated otherwise than by hushrank: deployment.model.model_type_description" in (
         run("statement.yaml --against cov.hush").output
     )
 

@@ -130,12 +130,28 @@ def test_what_the_publisher_says_is_where_it_belongs_and_nothing_is_made_up():
         (("deployment", "dp_flavor", "name"), "Pure DP", "dp_flavor.name contradicts"),
         (("deployment", "dp_flavor", "name"), "Zero Concentrated DP", "dp_flavor.name contradicts"),
         ((*LOSS, "privacy_parameters_description"), "epsilon = 2", "it has no hash at the end"),
+        ((*LOSS, "privacy_unit_description"), "Any one person is hidden.", "privacy_unit_description contradicts"),
+        (("deployment", "dp_flavor", "unprotected_quantities"), "None.", "follows 'The number of rows is public.'"),
+        (("deployment", "model", "model_type"), "Local", "model_type contradicts its record, which says 'Central'"),
     ],
 )
 def test_numbers_that_contradict_the_record_are_refused(path, value, message):
     fields = model_statement(small("PrivateCovariance")).fields
     with pytest.raises(ValueError, match=message):
         Statement.from_fields(changed(fields, path, value))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_follows_from_the_record_stands_first_and_more_may_follow(name):
+    fields = model_statement(small(name)).fields
+    unit = (*LOSS, "privacy_unit_description")
+    for path in (unit, ("deployment", "dp_flavor", "unprotected_quantities")):
+        told = fields
+        for part in path:
+            told = told[part]
+        longer = Statement.from_fields(changed(fields, path, f"{told.replace(' ', chr(10), 1)} And more."))
+        assert longer.budget == small(name)._check_parameters()
+    assert Statement.from_fields(changed(fields, unit, None)).record == Statement.from_fields(fields).record
 
 
 def test_rho_is_refused_where_the_record_has_none_and_may_be_left_out():
@@ -153,13 +169,15 @@ def test_a_publisher_may_edit_everything_else():
     fields = model_statement(small("PrivateCovariance")).fields
     kept = ("privacy_parameters", "privacy_unit", "dp_flavor.name", "approved", "_type", "interactivity", "date")
     texts = [name for name in REGISTRY if not any(part in name for part in kept)]
+    begins = ("privacy_unit_description", "unprotected_quantities")  # with what follows from the record
     for name in texts:
         path = name.split(".")
         inside = fields
         for part in path:
             inside = inside[part]
         if isinstance(inside, str):
-            assert Statement.from_fields(changed(fields, path, "Filled in by hand: 1.5 \u20ac")).budget
+            before = f"{inside} " if name.endswith(begins) else ""
+            assert Statement.from_fields(changed(fields, path, f"{before}Filled in by hand: 1.5 \u20ac")).budget
     approved = changed(changed(fields, ("approved",), True), ("deployment", "publication_date"), "2026-11-18")
     assert Statement.from_fields(approved).fields["approved"] is True
 

@@ -25,7 +25,7 @@ def test_a_statement_is_about_its_model_and_no_other():
 def test_what_was_stated_otherwise_is_named():
     model = small("PrivateCovariance")
     fields = model_statement(model).fields
-    path = ("deployment", "dp_flavor", "unprotected_quantities")
+    path = ("deployment", "implementation", "mechanisms")
     edited = Statement.from_fields(changed(changed(fields, path, "nothing"), ("registry_author",), "Ann"))
     assert compare_with_model(edited, model) == [".".join(path)]
     assert changed_fields(edited, edited) == []

@@ -4,13 +4,12 @@ import re
 
 import pytest
 
-from hushrank.privacy.words import sentences
-from hushrank.report.statement import Publisher, ledger_statement, model_statement
+from hushrank.report.statement import Publisher, Statement, ledger_statement, model_statement
 from hushrank.report.statement_fields import NOT_STATED
 from hushrank.report.statement_page import SHOWN_CHARGES, statement_page
 from model_support import HOSTILE
 from report_support import Document
-from statement_support import ACCOUNTS, SMALL, fill_ledger, small
+from statement_support import ACCOUNTS, SMALL, changed, fill_ledger, small
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def check_page(statement):
     text = Document(page).text
     assert "<script" not in page and not re.search(r"(src|href)=|url\(|@import", page)
     assert "prefers-color-scheme: dark" in page and 'lang="en"' in page
-    for sentence in sentences(statement.guarantee):
+    for sentence in statement.sentences():
         assert sentence in text
     for part in ("What was published", "What is protected, and what is not", "What is not promised", "How to check it"):
         assert part in text
@@ -51,6 +50,18 @@ def test_the_page_of_a_ledger(ledger, name):
     text = check_page(statement)
     assert f"the budget of the data set {name}:" in text and statement.head in text and "--against LEDGER" in text
     assert all(entry.note in text for entry in ledger[name].history())
+    assert "rounding inside the computer is not covered" not in text and "is not in a ledger" in text  # it cannot say
+
+
+def test_what_the_publisher_adds_is_on_the_page_and_so_is_the_name_of_the_file():
+    fields = model_statement(small("PrivatePCA")).fields
+    told = fields["deployment"]["privacy_loss"]["privacy_unit_description"]
+    path = ("deployment", "privacy_loss", "privacy_unit_description")
+    page = statement_page(Statement.from_fields(changed(fields, path, f"{told} A row is a visit.")), "our visits.yaml")
+    assert f"{told} A row is a visit." in Document(page).text
+    assert "hushrank statement 'our visits.yaml'" in Document(page).text
+    without = statement_page(Statement.from_fields(changed(fields, path, None)))
+    assert f"Protected is one row of the data. {told}" in Document(without).text
 
 
 def test_notes_that_were_left_out_are_not_on_the_page(ledger):

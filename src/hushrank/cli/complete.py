@@ -11,6 +11,10 @@ from hushrank.cli.tables import make_table, printable
 from hushrank.cli.titles import TITLE_OPTIONS, given_titles
 
 SHOWN = 5
+_NOTHING = (
+    "no item stands above the noise: there are too few people for this budget, or the ids of --items are not those of "
+    "the ratings, which --check would tell"
+)
 
 
 @TITLE_OPTIONS
@@ -60,6 +64,8 @@ def describe(model: Any, titles: Sequence[str] | None = None) -> Iterator[Any]:
     if model.item_features is not None:
         yield _about_features(model)
     names, orders, factors = item_names(model, titles), list(read_orders(model)), read_factors(model)
+    if orders and all(order.is_noise.all() for order in orders):
+        yield _NOTHING
     if orders:
         yield _to_table(names, orders)
     yield from (told for told in (say_means(model), say_counts(model), *say_orders(model, SHOWN)) if told is not None)

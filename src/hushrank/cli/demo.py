@@ -1,5 +1,7 @@
 """`hushrank demo`: private recommenders from built-in ratings at several guarantees, a report, and a page of one."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +111,9 @@ SECOND_WORDS = (
 def command(out: Path, page: Path, force: bool) -> None:
     """A private recommender from built-in ratings: a report, and a page to try.
 
-    The page holds the recommender itself, and recommends in your browser. The ratings are made up: 6000 users, 800 items. Every line of the table is a fresh private fit with exact noise,
-    compared on held-out ratings with the same model learned without privacy. Takes about a minute.
+    The page holds the recommender itself, and recommends in your browser. The ratings are made up: 6000 users, 800
+    items. Every line of the table is a fresh private fit with exact noise, compared on held-out ratings with the
+    same model learned without privacy. Takes about a minute.
     """
     for name, place in (("out", out), ("page", page)):
         check_writable(place)
@@ -132,6 +135,8 @@ def command(out: Path, page: Path, force: bool) -> None:
         soft_wrap=True,
     )
     console.print(NEXT, soft_wrap=True)
+    if shutil.which("hushrank") is None:
+        console.print(ON_PATH.format(folder=escape(str(Path(sys.executable).parent))), soft_wrap=True)
 
 
 def measure(tell: Any) -> tuple[Results, Any]:
@@ -278,3 +283,5 @@ Guarantee: delta = {delta:g}; neighbors replace all ratings of one user. Noise i
 NEXT = """
 Next: [bold]hushrank complete --help[/bold] for your own ratings, and [bold]hushrank plan complete --users 6000 \
 --items 800 --rank 8 --rating-range 1 5 --epsilon 1 --delta 1e-6[/bold] to see what it would cost."""
+ON_PATH = """\
+Your shell does not find hushrank yet: [bold]export PATH="{folder}:$PATH"[/bold] lets it."""

@@ -48,4 +48,6 @@ def titles_for(model: Any, titles: Titles | None) -> list[str] | None:
     kind = type(model).__name__
     if kind not in _ITEMS_OF:
         raise click.UsageError(f"--titles is for items of a recommender or columns of a stream, not for a {kind}.")
-    return titles.of(_ITEMS_OF[kind](model))
+    items = _ITEMS_OF[kind](model)
+    titles.note_missing(items)
+    return titles.of(items)

@@ -53,6 +53,9 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
       hushrank export-web model.hush --titles items.csv --out page.html
       hushrank export-web model.hush --titles movies.csv --item-col movieId --name "Films" --precision int8
     """
+    from hushrank.privacy.figures import at_most
+    from hushrank.report.rating_model import say_factors
+    from hushrank.web.model_data import has_tastes
     from hushrank.web.page import DEFAULT_NAME, export_web, to_bytes  # --help needs none of it
 
     given = click.get_current_context().meta.get(GIVEN_FILES, [])
@@ -62,7 +65,10 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
         raise click.UsageError(
             f"export-web is for recommenders of hushrank complete, not for a {type(model).__name__}."
         )
-    titles = titles_for(model, given_titles())
+    found = given_titles()
+    if found is not None and not found.note_missing(model.items_.tolist()):
+        raise click.UsageError("no item has a title: a page of ids is made without --titles.")
+    titles = titles_for(model, found)
     try:
         page = export_web(model, out, titles=titles, name=name or DEFAULT_NAME, precision=precision)
     except OSError as error:
@@ -73,8 +79,9 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
             json.dumps({"page": str(out), "bytes": size, "precision": precision, "rounding": rounding._asdict()})
         )
         return
-    click.echo(
-        f"page written to {out}: {size / 2**20:.2f} MB; rounding moves predictions by at most {rounding.largest:.2g}"
-    )
+    moved = f"rounding moves predictions by at most {at_most(rounding.largest, 2)}"
+    click.echo(f"page written to {out}: {size / 2**20:.2f} MB; {moved}")
+    if not has_tastes(model):
+        click.echo(f"hushrank: {say_factors(model)}; the page says so", err=True)
     if size > LARGE:
         click.echo("hushrank: so large a page is slow on phones; --precision int8 makes it smaller.", err=True)

@@ -69,7 +69,10 @@ def command(
         top = recommender.recommend(own, n, exclude_seen=not include_seen, explain=explain)
     for warning in caught:
         click.echo(f"hushrank: {warning.message}", err=True)
-    people = [with_marks(recommender, person) for person in to_people(top, given_titles())]
+    titles = given_titles()
+    if titles is not None:
+        titles.note_missing(recommender.items_.tolist())
+    people = [with_marks(recommender, person) for person in to_people(top, titles)]
     if explain and not recommender.n_slopes_:
         click.echo("hushrank: no reasons: this model has no item features that tell about people's tastes.", err=True)
     if as_json:

@@ -135,7 +135,7 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     for option, place in places.items():
         check_place(option, place, kept, f"the {kind}", force=given["force"])
     statement = make(source, kind, given)
-    texts = (to_yaml(statement), statement_page(statement))
+    texts = (to_yaml(statement), statement_page(statement, _name(places["--out"])))
     for place, text in zip(places.values(), texts, strict=True):
         _write_text(text, place)
     if as_json:
@@ -144,9 +144,7 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
         return
     _echo(f"statement written to {places['--out']}", f"page written to {places['--html']}", *say(statement))
     if kind == "ledger" and not given["without_notes"]:
-        click.echo(
-            "hushrank: keys, notes and times of the charges are in it; --without-notes leaves them out", err=True
-        )
+        click.echo(f"hushrank: {_NOTED}", err=True)
 
 
 def make(source: str, kind: str, given: dict[str, Any]) -> Any:
@@ -189,7 +187,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
     page = given["page"] if is_given("page") else None
     if page is not None:
         check_place("--html", page, [Path(source)], "the statement", force=given["force"])
-        _write_text(statement_page(statement), page)
+        _write_text(statement_page(statement, _name(Path(source))), page)
     if as_json:
         told = {"statement": source, "in_order": True, "page": None if page is None else str(page)}
         click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
@@ -223,7 +221,8 @@ def compare(statement: Any, source: str, other: str) -> str:
         if kind == "ledger":
             with find("Ledger")(other) as ledger:
                 n_later = comparison.compare_with_ledger(statement, ledger)
-            later = f"; {n_later:,} charges were made since" if n_later else ""
+            made = "1 charge was" if n_later == 1 else f"{n_later:,} charges were"
+            later = f"; {made} made since" if n_later else ""
             return f"all of it is in the ledger{later}"
     except (ValueError, LedgerError) as error:
         if isinstance(error, InvalidParameter):
@@ -236,7 +235,6 @@ def say(statement: Any) -> Iterator[str]:
     """Event, budget, promise and hashes of a statement, a line each, and what the publisher has not said."""
     from hushrank.privacy.events import leaves
     from hushrank.privacy.figures import at_most, show_event
-    from hushrank.privacy.words import in_words
 
     known = statement.to_dict()
     is_model, asked = known["kind"] == "model", statement.budget
@@ -249,13 +247,13 @@ def say(statement: Any) -> Iterator[str]:
     yield from (f"event: {f'{n:,} x ' if n > 1 else ''}{show_event(leaf)}" for leaf, n in found[:SHOWN_EVENTS])
     if len(found) > SHOWN_EVENTS:
         yield f"and {len(found) - SHOWN_EVENTS:,} other events: --json shows all"
-    yield in_words(statement.guarantee)
+    yield " ".join(statement.sentences())
     yield f"statement: SHA-256 {statement.sha256}"
     if statement.head is not None:
         yield f"ledger: head {statement.head}"
     if statement.not_stated:
         names = ", ".join(name.rpartition(".")[2] for name in statement.not_stated)
-        yield f"not stated by the publisher, to be filled in: {names}"
+        yield f"not stated by the publisher, to be filled in there or by options (see --help): {names}"
 
 
 def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) -> None:
@@ -263,6 +261,11 @@ def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) ->
     wrong = [name for name in names if is_given(name)]
     if wrong:
         raise click.UsageError(message.format(kind, f"--{wrong[0].replace('_', '-')}"))
+
+
+def _name(path: Path) -> str:
+    """The name of a file as text; what is no text in it is a question mark."""
+    return path.name.encode("utf-8", "replace").decode()
 
 
 def _write_text(text: str, place: Path) -> None:

@@ -38,14 +38,27 @@ class Titles:
         from hushrank.cli.small_tables import read_title_columns  # needs Arrow, which --help does not
 
         self._table, self._texts = read_title_columns(path, item_column, title_column)
+        self._path, self._is_noted = path, False
 
     def of(self, items: Sequence[Any]) -> list[str]:
         """The title of each item; where it has none, its id."""
+        titles = [self._texts[place] if place >= 0 else None for place in self._find(items)]
+        return [_plain(title or str(item)) for title, item in zip(titles, items, strict=True)]
+
+    def note_missing(self, items: Sequence[Any]) -> int:
+        """How many items have a title; says once on stderr where some have none, since their ids are shown instead."""
+        n_found = sum(place >= 0 for place in self._find(items))
+        if n_found < len(items) and not self._is_noted:
+            self._is_noted = True
+            asked = "are the ids of both the same?" if n_found == 0 else "their ids are shown"
+            told = f"{len(items) - n_found:,} of {len(items):,} items have no title in {self._path}"
+            click.echo(f"hushrank: {told}: {asked}", err=True)
+        return n_found
+
+    def _find(self, items: Sequence[Any]) -> Any:
         from hushrank.data.id_arrays import bytes_as_text
 
-        places = self._table.find(bytes_as_text([str(item).encode("utf-8", "surrogatepass") for item in items]))
-        titles = [self._texts[place] if place >= 0 else None for place in places]
-        return [_plain(title or str(item)) for title, item in zip(titles, items, strict=True)]
+        return self._table.find(bytes_as_text([str(item).encode("utf-8", "surrogatepass") for item in items]))
 
 
 def read_titles(

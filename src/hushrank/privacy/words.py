@@ -55,8 +55,11 @@ def in_words(guarantee: Guarantee) -> str:
     return " ".join(sentences(guarantee))
 
 
-def sentences(guarantee: Guarantee) -> Iterator[str]:
-    """What a guarantee says, sentence by sentence: the promise, what is not in it, and what it rests on."""
+def sentences(guarantee: Guarantee, *, arithmetic: bool = True) -> Iterator[str]:
+    """What a guarantee says, sentence by sentence: the promise, what is not in it, and what it rests on.
+
+    Without `arithmetic` nothing is said about rounding: a budget has a guarantee, and knows no noise.
+    """
     is_private = guarantee.epsilon != math.inf
     if is_private and guarantee.reproducible:
         yield "NOT private to release: made with a seed, and whoever knows the seed can remove the noise."
@@ -67,7 +70,7 @@ def sentences(guarantee: Guarantee) -> Iterator[str]:
             yield _NOT_HIDDEN[guarantee.unit]
         if guarantee.premise:
             yield f"This holds provided that {guarantee.premise}."
-        if guarantee.numerics == "idealized":
+        if arithmetic and guarantee.numerics == "idealized":
             yield "Noise counts as real numbers here: rounding inside the computer is not covered."
 
 

@@ -48,9 +48,18 @@ def figure(picture: Markup, caption: str) -> Markup:
     return element("figure", picture, element("figcaption", caption))
 
 
-def table(caption: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
-    """A table with names of columns; on a narrow screen it is scrolled within its own box."""
-    head = element("tr", *(element("th", name, scope="col") for name in names))
-    lines = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
+def table(caption: str, names: Sequence[str], rows: Sequence[Sequence[object]], *, words: Sequence[str] = ()) -> Markup:
+    """A table with names of columns; on a narrow screen it is scrolled within its own box.
+
+    Columns that are named in `words` hold running text, of several lines where it is long.
+    """
+    kinds = ["words" if name in words else None for name in names]
+    head = element(
+        "tr", *(element("th", name, scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True))
+    )
+    lines = [
+        element("tr", *(element("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)))
+        for row in rows
+    ]
     whole = element("table", element("caption", caption), element("thead", head), element("tbody", *lines))
     return element("div", whole, class_="scroll")

@@ -7,11 +7,11 @@ from typing import Any
 
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Event, leaves
-from hushrank.privacy.guarantee import Guarantee, Neighbors
+from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.words import sentences
 from hushrank.report.markup import Markup
 from hushrank.report.page import definitions, paragraph, table
-from hushrank.report.personal import guarantee_table
+from hushrank.report.personal import guarantee_table, guess_in_words
 
 Section = tuple[str, Sequence[Markup]]
 
@@ -42,16 +42,7 @@ ALONE = Beside()
 
 def promised(given: Guarantee) -> list[Markup]:
     """A guarantee in words, and in numbers."""
-    is_replaced = given.neighbors is Neighbors.REPLACE
-    guess = "which of two possibilities it was" if is_replaced else "whether it was there"
-    return [
-        *(paragraph(sentence) for sentence in sentences(given)),
-        paragraph(
-            f"So somebody who knows all the rest, sees the result and has to guess {guess}, equally likely before, is "
-            "right with a probability of at most that in the last column. Tossing a coin gives 50 %."
-        ),
-        guarantee_table(given),
-    ]
+    return [*map(paragraph, sentences(given)), paragraph(guess_in_words(given)), guarantee_table(given)]
 
 
 def sections_beside(model: Any, beside: Beside) -> Iterator[Section]:

@@ -8,6 +8,7 @@ from typing import Any
 from scipy.special import ndtr
 
 from hushrank.estimators.completion.recipes import ITEM_MEANS, RATINGS
+from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Guarantee
 from hushrank.privacy.planning import Plan
 from hushrank.report.charts import Band, Series, line_chart, share_chart
@@ -162,11 +163,11 @@ def _promised(results: Results) -> list[Markup]:
 
 
 def _factor(epsilon: float) -> str:
-    """e^epsilon, rounded where it is a number to read."""
+    """e^epsilon, rounded up where it is a number to read."""
     if epsilon > 25:
         return f"e^{epsilon:g}"
     factor = math.exp(epsilon)
-    return f"{factor:.3g}" if factor < 100 else f"{factor:,.0f}"
+    return at_most(factor, 3) if factor < 100 else f"{math.ceil(factor):,}"
 
 
 def _percent(guarantee: Guarantee) -> str:

@@ -15,7 +15,7 @@ from hushrank.privacy.events import Gaussian, leaves, to_dict
 from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.records import to_fields
-from hushrank.privacy.words import adjacency_in_words, not_hidden_in_words
+from hushrank.privacy.words import adjacency_in_words, not_hidden_in_words, sentences
 from hushrank.report import statement_words as words
 from hushrank.report.statement_chain import hash_of, read_chained, write_chained
 from hushrank.report.statement_fields import Publisher, check_fields, not_stated, said
@@ -23,6 +23,8 @@ from hushrank.report.statement_ledger import LedgerRecord, ledger_record
 from hushrank.report.statement_record import ModelRecord, model_record, parameters_of, rho_of
 
 SILENT = Publisher()
+CENTRAL = "Central"
+"""The only model of trust: who holds the data adds the noise."""
 
 _LEDGER = words.Told(
     "releases under one budget",
@@ -59,6 +61,12 @@ class Statement:
         _check_same("dp_flavor.name", fields["deployment"]["dp_flavor"]["name"], flavor_of(given))
         _check_same("privacy_loss.privacy_unit", loss["privacy_unit"], str(given.unit))
         _check_numbers(loss["privacy_parameters"], given)
+        _check_same("model.model_type", fields["deployment"]["model"]["model_type"], CENTRAL)
+        _check_begins(
+            "privacy_loss.privacy_unit_description", loss.get("privacy_unit_description"), describe_unit(given)
+        )
+        public = fields["deployment"]["dp_flavor"]["unprotected_quantities"]
+        _check_begins("dp_flavor.unprotected_quantities", public, words.public_people(given, _told(record)))
         return cls(fields, record)
 
     @property
@@ -75,6 +83,13 @@ class Statement:
     def guarantee(self) -> Guarantee:
         """What is promised; of a ledger, by its cap."""
         return self.record.promise
+
+    def sentences(self) -> list[str]:
+        """What is promised, in words; how a release rounds is not in a ledger."""
+        if isinstance(self.record, ModelRecord):
+            return [*sentences(self.guarantee)]
+        rounding = "How releases round inside the computer is not in a ledger: their own statements say it."
+        return [*sentences(self.guarantee, arithmetic=False), rounding]
 
     @property
     def sha256(self) -> str:
@@ -172,11 +187,20 @@ def flavor_of(given: Guarantee) -> str:
     return "Approximate DP" if given.delta else "Pure DP"
 
 
+def describe_unit(given: Guarantee) -> str:
+    """What adjacent data sets are, what hiding one unit does not hide, and what is taken for granted."""
+    premise = f" This holds provided that {given.premise}." if given.premise else ""
+    return f"{adjacency_in_words(given.neighbors, given.unit)} {not_hidden_in_words(given.unit)}".strip() + premise
+
+
+def _told(record: ModelRecord | LedgerRecord) -> words.Told:
+    """What is said about all releases of this kind; of a class of somebody else's making what is said of any."""
+    return words.TOLD.get(record.release, _LEDGER) if isinstance(record, ModelRecord) else _LEDGER
+
+
 def _fill(record: Any, told: words.Told, texts: Mapping[str, str], publisher: Publisher) -> Statement:
     """All fields of the registry, in its order."""
     given = record.promise
-    premise = f" This holds provided that {given.premise}." if given.premise else ""
-    adjacent = f"{adjacency_in_words(given.neighbors, given.unit)} {not_hidden_in_words(given.unit)}".strip()
     deployment = {
         "short_name": said(publisher.name),
         "data_curator": said(publisher.curator),
@@ -192,12 +216,12 @@ def _fill(record: Any, told: words.Told, texts: Mapping[str, str], publisher: Pu
         },
         "privacy_loss": {
             "privacy_unit": str(given.unit),
-            "privacy_unit_description": f"{adjacent}{premise}",
+            "privacy_unit_description": describe_unit(given),
             "privacy_parameters": parameters_of(given),
             "privacy_parameters_description": write_chained(record),
         },
         "model": {
-            "model_type": "Central",
+            "model_type": CENTRAL,
             "actors": f"{words.CENTRAL} Who they are: {said(publisher.actors)}",
             "model_type_description": "The data are in one place, or on machines of one holder, when noise is added.",
             "release_type": texts["release_type"],
@@ -241,6 +265,12 @@ def _ledger_mechanisms(record: LedgerRecord) -> str:
 def _check_same(name: str, found: Any, expected: str) -> None:
     if found != expected:
         raise ValueError(f"its {name} contradicts its record, which says {expected!r}")
+
+
+def _check_begins(name: str, found: str | None, expected: str) -> None:
+    """What follows from the record comes first; a publisher may add to it."""
+    if found and found.strip() and not " ".join(found.split()).startswith(" ".join(expected.split())):
+        raise ValueError(f"its {name} contradicts its record, from which follows {expected!r}: add to it behind that")
 
 
 def _check_numbers(found: Mapping[str, float], given: Guarantee) -> None:

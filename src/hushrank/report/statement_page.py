@@ -4,18 +4,19 @@ It is made from the statement alone, so that a statement that was filled in by h
 """
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hushrank.privacy.figures import at_most
-from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
+from hushrank.privacy.guarantee import Guarantee, Unit
 from hushrank.privacy.ledger.currency import Cost
 from hushrank.privacy.ledger.words import say_cost
-from hushrank.privacy.words import adjacency_in_words, factor_in_words, sentences
+from hushrank.privacy.words import factor_in_words
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, definitions, make_page, paragraph, table
-from hushrank.report.personal import guess_bound
-from hushrank.report.statement import Statement
+from hushrank.report.personal import guess_bound, guess_in_words
+from hushrank.report.statement import Statement, describe_unit
 from hushrank.report.statement_fields import NOT_STATED
 from hushrank.report.statement_ledger import LedgerRecord
 from hushrank.report.statement_record import ModelRecord
@@ -42,19 +43,19 @@ _NOT_PROMISED = (
 )
 
 
-def statement_page(statement: Statement) -> str:
-    """The page as HTML; the same statement gives the same bytes."""
+def statement_page(statement: Statement, name: str = "statement.yaml") -> str:
+    """The page as HTML; the same statement gives the same bytes. `name` is that of the file for machines."""
     fields = statement.fields["deployment"]
-    name = fields["short_name"]
-    title = "Privacy statement" if name in ("", NOT_STATED) else f"Privacy statement: {name}"
+    about = fields["short_name"]
+    title = "Privacy statement" if about in ("", NOT_STATED) else f"Privacy statement: {about}"
     sections = [
         ("What was published", _published(fields, statement.fields)),
-        ("What is promised", _promised(statement.guarantee)),
+        ("What is promised", _promised(statement)),
         *([("What was spent", _charges(statement.record))] if isinstance(statement.record, LedgerRecord) else []),
         ("What is protected, and what is not", _protected(statement.guarantee, fields)),
         ("What is not promised", [bullets(*_limits(statement.guarantee))]),
         ("How it was done", [definitions(_how(fields))]),
-        ("How to check it", _checked(statement)),
+        ("How to check it", _checked(statement, name)),
     ]
     lead = (
         "Something was computed from data about people, and made public. This page says in plain words what that can "
@@ -76,9 +77,8 @@ def _published(fields: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Mark
     return [definitions([*pairs, ("Statement by", _say(whole["registry_author"]))])]
 
 
-def _promised(given: Guarantee) -> list[Markup]:
-    is_replaced = given.neighbors is Neighbors.REPLACE
-    guess = "which of two possibilities it was" if is_replaced else "whether it was there"
+def _promised(statement: Statement) -> list[Markup]:
+    given = statement.guarantee
     factor = factor_in_words(given.epsilon)
     beyond = ""
     if given.delta:
@@ -88,16 +88,13 @@ def _promised(given: Guarantee) -> list[Markup]:
             "roughly said, that a result reveals more."
         )
     return [
-        *(paragraph(sentence) for sentence in sentences(given)),
+        *map(paragraph, statement.sentences()),
         paragraph(
             f"Epsilon, here {at_most(given.epsilon)}, says how much: whatever the odds of a guess about {_one(given)} "
             f"were before, seeing the result changes them by at most a factor of {factor}. The smaller epsilon is, the "
             f"more private; at 0.1 the factor is 1.11, at 1 it is 2.72, at 5 it is 149.{beyond}"
         ),
-        paragraph(
-            f"Somebody who knows all the rest, sees the result and has to guess {guess}, equally likely before, is "
-            "right with a probability of at most that in the last column. Tossing a coin gives 50 %."
-        ),
+        paragraph(guess_in_words(given)),
         _numbers(given),
     ]
 
@@ -123,7 +120,7 @@ def _charges(record: LedgerRecord) -> list[Markup]:
         at = f"; each epsilon is what it is worth alone, at delta = {at_most(record.budget.delta)}"
         more = f"; the last {SHOWN_CHARGES} of {n:,}" if n > SHOWN_CHARGES else ""
         caption = f"Charges, in their order{at if record.budget.delta else ''}{more}"
-        parts.append(table(caption, _NAMES if record.has_notes else _NAMES[::2], _rows(record)))
+        parts.append(table(caption, _NAMES if record.has_notes else _NAMES[::2], _rows(record), words=["note"]))
     return parts
 
 
@@ -141,8 +138,9 @@ def _worth(record: LedgerRecord, cost: Cost) -> str:
 
 
 def _protected(given: Guarantee, fields: Mapping[str, Any]) -> list[Markup]:
+    unit = fields["privacy_loss"].get("privacy_unit_description", "").strip() or describe_unit(given)
     return [
-        paragraph(element("strong", f"Protected is {_one(given)}. "), adjacency_in_words(given.neighbors, given.unit)),
+        paragraph(element("strong", f"Protected is {_one(given)}. "), unit),
         definitions(
             [
                 ("Not protected", _say(fields["dp_flavor"]["unprotected_quantities"])),
@@ -170,7 +168,7 @@ def _how(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Why so", _say(done["justification"])
 
 
-def _checked(statement: Statement) -> list[Markup]:
+def _checked(statement: Statement, name: str) -> list[Markup]:
     hashes = [("SHA-256 of the statement", statement.sha256)]
     if isinstance(statement.record, ModelRecord) and statement.record.file_sha256:
         hashes.insert(0, ("SHA-256 of the model file", statement.record.file_sha256))
@@ -179,18 +177,18 @@ def _checked(statement: Statement) -> list[Markup]:
     source = "LEDGER" if isinstance(statement.record, LedgerRecord) else "MODEL"
     return [
         paragraph(
-            "This page was made from a file for machines, the statement in YAML. It holds the exact numbers, under the "
-            "hash below. A program reads it, computes the hash and the promise again, and refuses a file in which they "
-            "disagree:"
+            f"This page was made from a file for machines, the statement in YAML ({name}). It holds the exact numbers, "
+            "under the hash below. A program reads it, computes the hash and the promise again, and refuses a file in "
+            "which they disagree:"
         ),
-        paragraph(element("code", "hushrank statement statement.yaml")),
+        paragraph(element("code", f"hushrank statement {shlex.quote(name)}")),
         paragraph(
             "A hash inside a file shows damage and careless edits. Somebody who makes up a whole statement can make up "
             "its hash as well. So compare the hash with one that the publisher has shown elsewhere, or the statement "
             "with what it is about, by ",
-            element("code", "--against HASH"),
+            element("code", "--against HASH", class_="whole"),
             " or ",
-            element("code", f"--against {source}"),
+            element("code", f"--against {source}", class_="whole"),
             ". And no file can prove that noise was drawn: that rests on whoever holds the data.",
         ),
         definitions(hashes),

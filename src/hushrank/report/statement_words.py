@@ -144,13 +144,20 @@ def preparation(given: Guarantee) -> str:
 
 def unprotected(given: Guarantee, told: Told, parameters: str) -> str:
     """What is not protected by differential privacy: public sizes, what the class takes for public, parameters."""
+    people = public_people(given, told)
+    parts = [*([people] if people else []), f"Public: {told.public[:1].lower()}{told.public[1:]}", parameters]
+    return " ".join(parts)
+
+
+def public_people(given: Guarantee, told: Told) -> str:
+    """What may be known about who is in the data; empty where there is nothing to say."""
     counted, parts = None if told is _SKETCH else _COUNTED.get(given.unit), []
     if counted is not None:
         is_public = given.neighbors is Neighbors.REPLACE
         parts.append(f"The number of {counted} is {'public' if is_public else 'protected as well'}.")
     if given.unit is Unit.LABEL:
         parts.append("Who is in the data, and what was measured, is public: answers alone are protected.")
-    return " ".join([*parts, f"Public: {told.public[:1].lower()}{told.public[1:]}", parameters])
+    return " ".join(parts)
 
 
 def say_parameters(model: Any) -> str:

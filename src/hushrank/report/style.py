@@ -30,6 +30,9 @@ caption { text-align: left; color: var(--soft); font-size: 0.9rem; padding-botto
 th, td { padding: 0.35rem 0.6rem; border-bottom: 1px solid var(--edge); text-align: right; vertical-align: bottom; }
 td { white-space: nowrap; }
 th { font-weight: 600; }
+.words { text-align: left; white-space: normal; overflow-wrap: break-word; min-width: 8rem; }
+code { overflow-wrap: anywhere; }
+code.whole { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 dl { margin: 0.8rem 0; font-size: 0.93rem; }
 dt { color: var(--soft); }

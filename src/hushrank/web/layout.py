@@ -9,10 +9,15 @@ from hushrank.privacy.figures import at_most
 from hushrank.report.markup import Markup, element, join
 from hushrank.report.promise import promised
 from hushrank.report.rating_model import say_factors, say_means
+from hushrank.web.model_data import has_tastes
 
 _LEAD = (
     "Rate a few things that you know, and this page tells you what else you may like. It computes that itself: your "
     "ratings stay here, and its rules forbid it to send anything to anybody. It works without a network."
+)
+_NO_TASTES = (
+    "This model has found no tastes, only what most people think of each item: there were too few people, or too much "
+    "noise. What differs between visitors means little."
 )
 _NO_SCRIPT = "Recommendations are computed on this page, by its script. Allow scripts to see them."
 
@@ -25,10 +30,10 @@ def page_body(model: Any, name: str, rounding: RoundingError, precision: str) ->
         element("noscript", element("p", _NO_SCRIPT)),
         element(
             "main",
-            element("div", _rate(len(model.items_)), _best(), _own(), id="app", hidden="hidden"),
+            element("div", _rate(len(model.items_)), _best(has_tastes(model)), _own(), id="app", hidden="hidden"),
             _promise(model, rounding, precision),
         ),
-        element("p", id="news", class_="quiet", role="status"),
+        element("p", id="news", role="status"),
         element("footer", element("p", "Made by hushrank.")),
     )
 
@@ -47,6 +52,7 @@ def _rate(n_items: int) -> Markup:
     return _section(
         "rate",
         "Rate what you know",
+        element("p", id="how", class_="soft"),
         element("div", element("label", f"Search {n_items:,} items", for_="query"), field, role="search"),
         element("p", id="found", role="status"),
         element("ul", id="results", class_="items"),
@@ -54,11 +60,12 @@ def _rate(n_items: int) -> Markup:
     )
 
 
-def _best() -> Markup:
+def _best(has_tastes: bool) -> Markup:
     return _section(
         "best",
         "For you",
-        element("p", id="told", role="status"),
+        element("p", id="told"),
+        *([] if has_tastes else [element("p", _NO_TASTES)]),
         element("ol", id="best", class_="items"),
         _button("more-best", "Show ten more"),
     )
@@ -67,14 +74,14 @@ def _best() -> Markup:
 def _own() -> Markup:
     keep = element("input", id="keep", type="checkbox", aria_describedby="keep-note")
     note = (
-        "Otherwise they are gone when you close the page. Who uses this device, and other pages opened from its files, "
-        "could read them."
+        "Otherwise they are gone when you close the page. Anyone who uses this device, and other pages opened from its "
+        "files, could read them."
     )
     chosen = element("input", id="import", type="file", accept=".csv,text/csv")
     return _section(
         "own",
         "Your ratings",
-        element("p", id="own-told", role="status"),
+        element("p", id="own-told"),
         element("ul", id="own", class_="items"),
         _button("more-own", "Show more", hidden="hidden"),
         element("p", element("label", keep, " Keep my ratings on this device"), class_="keep"),
@@ -99,8 +106,9 @@ def _promise(model: Any, rounding: RoundingError, precision: str) -> Markup:
         element(
             "p",
             "What you see is computed from the file, which everybody may have, and from your ratings, which only this "
-            "page has. Your ratings taught the file nothing and will not. This is called joint privacy: what others "
-            "are told hides you, and what you are told is for you alone. Whoever looks at your screen sees it, too.",
+            "page has. What you rate here taught the file nothing and will not. This is called joint privacy: what "
+            "others are told hides you, and what you are told is for you alone. Whoever looks at your screen sees it, "
+            "too.",
         ),
         element("h3", "How good it is"),
         element("ul", *(element("li", line) for line in _quality(model, rounding, precision))),

@@ -48,10 +48,17 @@ def model_data(rounded: RoundedModel, titles: Sequence[str] | None) -> dict[str,
             "codes": to_base64(columns.codes[:, is_used], columns.codes.dtype.newbyteorder("<").str),
             "scales": columns.scales[is_used].tolist(),
         },
+        "hasTastes": has_tastes(model),
         "order": np.argsort(-model.item_counts_, kind="stable")[:MOST_KNOWN].tolist(),
         "unsure": _unsure(model),
         "features": _features(model, is_used[:n_features]),
     }
+
+
+def has_tastes(model: Any) -> bool:
+    """Whether people can be told different things: by factors above the noise, or by slopes on public features."""
+    n_own = 0 if model._is_implicit else OWN_COLUMNS
+    return bool(model.item_features_[:, n_own:].any() or getattr(model, "n_significant_", model.n_factors_))
 
 
 def fingerprint(data: dict[str, Any]) -> str:

@@ -5,9 +5,10 @@ import { causes, sayBecause } from "../../../src/hushrank/web/modules/because.mj
 const titleOf = (position) => `T${position}`;
 
 test("causes are the ratings that moved an item up most", () => {
-  assert.deepEqual(causes(new Map([[1, 0.1], [2, 0.5], [3, -2], [4, 0.4], [5, 0.45]])), [2, 5]);
+  assert.deepEqual(causes(new Map([[1, 0.1], [2, 0.5], [3, -1], [4, 0.4], [5, 0.45]])), [2, 5]);
   assert.deepEqual(causes(new Map([[1, 0.1], [2, 0.5]])), [2]);
   assert.deepEqual(causes(new Map([[3, -2], [4, 0]])), []);
+  assert.deepEqual(causes(new Map([[3, -2], [4, 1.9]])), []); // it was recommended in spite of these
   assert.deepEqual(causes(new Map()), []);
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { opinion, show, showPrediction, stepsOf } from "../../../src/hushrank/web/modules/scale.mjs";
+import { opinion, sayScale, show, showPrediction, stepsOf } from "../../../src/hushrank/web/modules/scale.mjs";
 
 test("few steps are buttons, others a field", () => {
   assert.deepEqual(stepsOf([1, 5]), [1, 2, 3, 4, 5]);
@@ -17,6 +17,12 @@ test("numbers have the digits that they need", () => {
   assert.equal(showPrediction(0.00012345, [0, 0.001]), "0.000123");
   assert.equal(showPrediction(0.12345, null), "0.123");
   assert.equal(showPrediction(1.5e300, [1e300, 2e300]), "1.5e+300");
+});
+
+test("how items are rated stands in words", () => {
+  assert.equal(sayScale([0.5, 5]), "0.5 is worst, 5 is best. To take a rating back, press it again.");
+  assert.equal(sayScale([0, 100]), "0 is worst, 100 is best. To take a rating back, empty its field.");
+  assert.equal(sayScale(null), "Press what you have. To take it back, press it again.");
 });
 
 test("opinions are seen from the middle of the range", () => {

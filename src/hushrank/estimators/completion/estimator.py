@@ -51,8 +51,10 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
     ----------
     rank : int
         Largest number of factors, at most the number of items. Where the data support fewer, the others are zero.
-    epsilon, delta : float
-        Privacy budget of one user, both above 0.
+    epsilon : float
+        Privacy budget of one user, above 0.
+    delta : float
+        What the promise leaves out, above 0: far below one over the number of users.
     rating_range : pair (lowest, highest)
         Public range of the ratings; others are clipped to it. Not needed for implicit feedback.
     items : int or sequence of ids

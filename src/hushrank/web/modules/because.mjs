@@ -5,8 +5,10 @@ import { opinion } from "./scale.mjs";
 const MOST_RATINGS = 2;
 const LEAST_PART = 1 / 3; // of the largest move, from which on another one is told
 
-/** Own ratings that moved the prediction of an item up, the strongest first: positions. */
+/** Own ratings that moved a prediction up, the strongest first: positions; none where all together moved it down. */
 export function causes(moves) {
+  const whole = [...moves.values()].reduce((sum, move) => sum + move, 0);
+  if (!(whole > 0)) return [];
   const sorted = [...moves].filter(([, move]) => move > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   return sorted
     .slice(0, MOST_RATINGS)

@@ -15,6 +15,12 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** Let an element say this; one that says it already stays as it is, so that readers of screens hear what is new. */
+export function say(id, text) {
+  const element = byId(id);
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /**
  * Put new rows into a list and leave the keyboard where it was: at the same control of the same row; where that row is
  * gone, at the one that took its place; where none is left, at `fallback`.

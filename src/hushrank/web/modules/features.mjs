@@ -36,6 +36,14 @@ export class Features {
     return Array.from(this.words.subarray(this.starts[position], this.starts[position + 1]), (j) => this.names[j]);
   }
 
+  /** Whether an item has one of these words, a Set of columns. */
+  hasOneOf(position, columns) {
+    if (!columns.size) return false;
+    const end = this.starts[position + 1];
+    for (let at = this.starts[position]; at < end; at++) if (columns.has(this.words[at])) return true;
+    return false;
+  }
+
   /** The person's slope on each feature; none where the model has no slopes. */
   slopes(z) {
     if (!this.nSlopes) return null;

@@ -1,11 +1,11 @@
 /** The page: what the visitor searches, rates, is recommended and keeps. Nothing here can send anything anywhere. */
 
 import { causes, sayBecause } from "./because.mjs";
-import { byId, make, replaceRows } from "./dom.mjs";
+import { byId, make, replaceRows, say } from "./dom.mjs";
 import { Features } from "./features.mjs";
 import { Model } from "./model.mjs";
 import { Keep, Ratings } from "./ratings.mjs";
-import { show, showPrediction } from "./scale.mjs";
+import { sayScale, show, showPrediction } from "./scale.mjs";
 import { Search } from "./search.mjs";
 import { ratingControl } from "./steps.mjs";
 
@@ -17,11 +17,12 @@ const MOST_TAGS = 4;
 export class Page {
   constructor(data) {
     this.titles = data.titles ?? data.ids;
+    this.hasTastes = data.hasTastes;
     this.isUnsure = new Set(data.unsure);
     this.order = data.order;
     this.model = new Model(data);
     this.features = new Features(data.features, this.titles.length);
-    this.search = new Search(this.titles, data.order);
+    this.search = new Search(this.titles, data.order, this.features);
     this.ratings = new Ratings(data.ids, data.range, Keep.of(window, `hushrank ${data.key}`));
     this.nFound = FOUND_AT_ONCE;
     this.nBest = BEST_AT_ONCE;
@@ -47,6 +48,7 @@ export class Page {
     byId("export").addEventListener("click", () => this.#writeFile());
     byId("import").addEventListener("change", (event) => this.#readFile(event.target));
     byId("clear").addEventListener("click", () => this.#clear());
+    say("how", sayScale(this.model.range));
     byId("app").hidden = false;
     this.#showAll();
   }
@@ -68,7 +70,7 @@ export class Page {
     const found = isAsked ? this.search.find(query, this.nFound + 1) : this.order.slice(0, this.nFound + 1);
     const shown = found.slice(0, this.nFound);
     const areMore = found.length > shown.length;
-    byId("found").textContent = isAsked ? sayFound(shown.length, areMore) : "Well-known items to start with:";
+    say("found", isAsked ? sayFound(shown.length, areMore) : "Well-known items to start with:");
     byId("more-found").hidden = !areMore;
     replaceRows(byId("results"), shown.map((position) => this.#row(position)), byId("query"));
   }
@@ -82,7 +84,7 @@ export class Page {
     const rows = shown.map((position) => {
       return this.#row(position, this.model.clip(predicted[position]), this.#because(position, fit, slopes));
     });
-    byId("told").textContent = this.#sayBest(shown.length);
+    say("told", this.#sayBest(shown.length));
     byId("more-best").hidden = best.length === shown.length;
     replaceRows(byId("best"), rows, byId("best-title"));
   }
@@ -90,7 +92,7 @@ export class Page {
   #showOwn() {
     const positions = this.ratings.latest();
     const ownCount = positions.length;
-    byId("own-told").textContent = ownCount ? `${count(ownCount, "rating")}, known to this page only.` : "None yet.";
+    say("own-told", ownCount ? `${count(ownCount, "rating")}, known to this page only.` : "None yet.");
     for (const id of ["export", "clear"]) byId(id).disabled = !ownCount;
     byId("more-own").hidden = ownCount <= this.ownCount;
     const shown = positions.slice(0, this.ownCount);
@@ -104,7 +106,7 @@ export class Page {
   }
 
   #because(position, fit, slopes) {
-    if (!this.ratings.size) return "";
+    if (!this.ratings.size || !this.hasTastes) return "";
     const own = causes(this.model.influence(position, fit));
     const liked = this.features.reasons(position, slopes);
     return sayBecause(own, liked, this.ratings.map, this.model.range, (at) => this.titles[at]);
@@ -170,6 +172,7 @@ export class Page {
   }
 
   #clear() {
+    if (!confirm("Delete all your ratings?")) return;
     this.ratings.clear();
     this.#showAll();
     byId("own-title").focus();
@@ -177,7 +180,7 @@ export class Page {
   }
 
   #tell(news) {
-    byId("news").textContent = news;
+    say("news", news);
   }
 }
 
@@ -186,6 +189,6 @@ function count(n, what) {
 }
 
 function sayFound(n, areMore) {
-  if (!n) return "No title has these words.";
+  if (!n) return "Nothing has these words.";
   return areMore ? `The first ${n} items that match:` : `${count(n, "item")} found:`;
 }

@@ -19,6 +19,13 @@ export function show(rating) {
   return String(Number(rating.toPrecision(4)));
 }
 
+/** How items are rated, in words. */
+export function sayScale(range) {
+  if (range === null) return "Press what you have. To take it back, press it again.";
+  const ends = `${show(range[0])} is worst, ${show(range[1])} is best.`;
+  return `${ends} To take a rating back, ${stepsOf(range) ? "press it again" : "empty its field"}.`;
+}
+
 /** A prediction with the digits that its range asks for. */
 export function showPrediction(rating, range) {
   const digits = range === null ? 3 : Math.min(Math.max(2 - Math.floor(Math.log10((range[1] - range[0]) / 4)), 0), 20);

@@ -1,4 +1,4 @@
-/** Finding items by their titles: without accents and case, all words of the query in any order. */
+/** Finding items by titles and kinds: without accents and case, all words of the query in any order. */
 
 /** A text as it is compared: lower case, without accents, one space between words. */
 export function normalize(text) {
@@ -6,20 +6,28 @@ export function normalize(text) {
 }
 
 export class Search {
-  /** `order` lists positions of well-known items; they come first among titles that match equally well. */
-  constructor(titles, order) {
+  /**
+   * `order` lists positions of well-known items; they come first among those that match equally well. `features` has
+   * the words that items have beside their titles.
+   */
+  constructor(titles, order, features) {
     this.titles = titles.map(normalize);
+    this.features = features;
+    this.names = features.names.map(normalize);
     this.rank = new Map(order.map((position, place) => [position, place]));
   }
 
-  /** Positions of the items whose titles have all words of the query, the best ones first. */
+  /** Positions of the items whose titles, or kinds, have all words of the query, the best ones first. */
   find(query, n) {
     const whole = normalize(query);
     const words = whole.split(" ").filter(Boolean);
     if (!words.length) return [];
+    const kinds = words.map((word) => new Set(this.names.flatMap((name, j) => (name.includes(word) ? [j] : []))));
     const found = [];
     this.titles.forEach((title, position) => {
-      if (words.every((word) => title.includes(word))) found.push({ position, fit: fitOf(title, whole, words) });
+      const missing = kinds.filter((_, i) => !title.includes(words[i]));
+      if (!missing.length) found.push({ position, fit: fitOf(title, whole, words) });
+      else if (missing.every((kind) => this.features.hasOneOf(position, kind))) found.push({ position, fit: -1 });
     });
     const rank = (position) => this.rank.get(position) ?? this.rank.size;
     found.sort((a, b) => b.fit - a.fit || rank(a.position) - rank(b.position) || a.position - b.position);
