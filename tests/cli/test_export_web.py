@@ -38,7 +38,7 @@ def test_the_page_is_that_of_the_model(folder):
     page = make_web_page(fitted("PrivateCompletion"), name="Films & more", precision="int8")
     assert result.exit_code == 0 and (folder / "recommender.html").read_bytes() == to_bytes(page.html)
     assert (
-        f"page written to recommender.html: {len(to_bytes(page.html)) / 2**20:.2f} MB; rounding moves predictions "
+        f"page written to recommender.html: {len(to_bytes(page.html)) / 2**20:.2f} MB; rounding moved predictions "
         in (result.output)
     )
     assert f"by at most {at_most(page.rounding.largest, 2)}\n" in result.output

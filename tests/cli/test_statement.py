@@ -67,7 +67,8 @@ def test_a_model_is_stated_and_verified(folder, name):
     )
     assert (folder / "statement.html").read_text(encoding="utf-8") == statement_page(statement)
     assert result.output.startswith("statement written to statement.yaml\npage written to statement.html\n")
-    assert f"statement: SHA-256 {statement.sha256}" in result.output and f"file: SHA-256 {digest}" in result.output
+    assert f"statement: SHA-256 {statement.sha256} of numbers and record" in result.output
+    assert f"file: SHA-256 {digest}" in result.output
     found = set(every_name(yaml.safe_load((folder / "statement.yaml").read_text(encoding="utf-8"))))
     assert found in (REGISTRY, REGISTRY - {RHO})
     checked = run("statement.yaml")
@@ -98,17 +99,45 @@ def test_a_ledger_is_stated_compared_and_goes_on(folder):
         statement = read_statement("pure.yaml")
         assert statement == ledger_statement(ledger["pure"]) and statement.head == ledger["pure"].verify()
         assert len(ledger["pure"].history()) == 3  # nothing was charged
-        assert "all of it is in the ledger\n" in run("pure.yaml --against budget.db").output
+        assert "all of its record is in the ledger\n" in run("pure.yaml --against budget.db").output
         ledger["pure"].charge(Pure(0.5))
-    assert "all of it is in the ledger; 1 charge was made since" in run("pure.yaml --against budget.db").output
-    assert "the hash is that of the statement" in run(f"pure.yaml --against {statement.head}").output
-    assert "the hash is that of the statement" in run(f"pure.yaml --against {statement.sha256}").output
+        told = run("pure.yaml --against budget.db").output
+        assert "all of its record is in the ledger; 1 charge was made since" in told
+    assert "the hash is that of entry 2 of the ledger" in run(f"pure.yaml --against {statement.head}").output
+    assert "the hash is that of its numbers and its record" in run(f"pure.yaml --against {statement.sha256}").output
+    assert "that of all its fields\n" in run(f"pure.yaml --against {statement.fields_sha256}").output
     short = run("budget.db --dataset pure --without-notes --out short.yaml --html short.html")
     assert short.stderr == "" and "red" not in (folder / "short.yaml").read_text()
     url = f"sqlite:///{folder}/budget.db"
     assert "charges: 0" in run([url, "--dataset", "empty", "--out", "e.yaml", "--html", "e.html"]).output
-    assert "all of it is in the ledger" in run(["e.yaml", "--against", url]).output
+    assert "all of its record is in the ledger" in run(["e.yaml", "--against", url]).output
     assert str(folder) not in (folder / "e.yaml").read_text()
+    with hushrank.Ledger("budget.db") as ledger:
+        ledger["pure"].charge(Pure(0.01), note="a stream, provided that all is well")
+    assert "of which 4 take for granted what this statement does not say" in run("pure.yaml --against budget.db").output
+
+
+def test_what_is_compared_is_not_overwritten(folder):
+    run("budget.db --dataset pure")
+    run("pca.hush --out pca.yaml --html pca.html")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    url = f"sqlite:///{folder}/budget.db"
+    for line in (
+        "statement.yaml --against budget.db --html budget.db --force",
+        f"statement.yaml --against {url} --html budget.db --force",
+        "statement.yaml --against budget.db --html budget.db-journal",
+        "pca.yaml --against pca.hush --html pca.hush --force",
+    ):
+        result = run(line)
+        assert result.exit_code == 2 and "would overwrite what is compared" in result.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_passwords_of_a_ledger_are_not_shown(folder, monkeypatch, capsys):
+    run("budget.db --dataset pure")
+    address = "postgresql://ann:SECRETPW@localhost:1/db"
+    shown = refused(["statement.yaml", "--against", address], monkeypatch, capsys)
+    assert "does not agree with postgresql://" in shown and "SECRETPW" not in shown
 
 
 def test_the_only_data_set_needs_no_name(folder):

@@ -51,6 +51,11 @@ def test_places_are_checked(folder):
     for kept in (old, folder / "there"):  # also with force
         with pytest.raises(click.UsageError, match="would overwrite the data"):
             check_place("--out", old, [kept], "the data", force=True)
+    with pytest.raises(click.UsageError, match="would overwrite the data"):  # it may be made any time, as a journal is
+        check_place("--out", folder / "journal", [folder / "there" / ".." / "journal"], "the data")
+    (folder / "round").symlink_to(folder / "round")
+    with pytest.raises(click.UsageError, match="leads nowhere"):
+        check_place("--out", folder / "round", [old], "the data", force=True)
     with pytest.raises(ModelFileError, match="No such file"):
         check_place("--out", folder / "none" / "x", [], "the data")
     assert old.read_text() == "old"

@@ -131,6 +131,8 @@ HOSTILE = {
     "ten thousand leaves": Composed([Gaussian(1e5 + i) for i in range(10_000)]),
     "small numbers": Composed([Pure(5e-324), Repeated(Pure(1e-310), 2**53), Gaussian(1.7e308), Gaussian(5e-324)]),
     "large numbers": Composed([Repeated(Pure(1.7e308), 2**53), Repeated(Gaussian(1e-300), 2**53)]),
+    "losses beyond float64": Repeated(Mixture([-1e308, 1e308], [1.0, 0.0]), 2),
+    "two large ones": Composed([Pure(9e307), Pure(1.53e308)]),
     "many and large": Composed(
         [Pure(1e-300 * (i + 1.1)) for i in range(500)] + [Pure(1e300 / (i + 1.7)) for i in range(500)]
     ),
@@ -172,6 +174,8 @@ def test_a_guarantee_beside_its_budget_alone(name):
         ({"neighbors": "add_remove"}, "another relation or unit"),
         ({"premise": "all is well"}, "takes something else for granted"),
         ({"event": Composed([given.event, NonPrivate()])}, "is not private"),
+        ({"event": Composed([given.event, Pure(1e101)])}, "hides nothing"),
+        ({"event": Composed([given.event, Gaussian(1e-101)])}, "hides nothing"),
         ({"event": Composed([Pure(0.001 + i * 1e-9) for i in range(1025)])}, "too large to account for"),
     ):
         with pytest.raises(ValueError, match=message):

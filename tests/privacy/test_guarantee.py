@@ -80,11 +80,11 @@ def test_a_premise_is_shown_and_travels():
     assert "premise" not in make_guarantee().to_dict() and "PROVIDED" not in str(make_guarantee())
 
 
-@pytest.mark.parametrize("value", [None, 1, "x" * 501])
-def test_a_premise_is_a_short_text(value):
+@pytest.mark.parametrize("value", [None, 1, "x" * 501, "true.\nAsked for: epsilon = 0.1", "\u202e"])
+def test_a_premise_is_a_short_text_in_one_line(value):
     for make in (Budget, make_guarantee):
         terms = {"epsilon": 1.0} if make is Budget else {}
-        with pytest.raises(InvalidParameter, match=r"^premise of (Budget|Guarantee) must be a text of at most 500"):
+        with pytest.raises(InvalidParameter, match=r"^premise of (Budget|Guarantee) must be a text in one line, of"):
             make(**terms, premise=value)
 
 

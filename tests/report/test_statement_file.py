@@ -114,7 +114,7 @@ def test_a_publisher_may_edit_by_hand(text, loader, old, new):
         ("approved: false", "approved: !x false", "line 1 has a tag"),
         ("approved: false", "approved: &a false", "line 1 has an anchor"),
         ("registry_author: not", "registry_author: &a not", "line 2 has an anchor"),
-        ("approved: false", "<<: {approved: false}", "'<<' is no field of the registry"),
+        ("approved: false", "<<: {approved: false}", "line 1: what stands there is no field of the registry"),
         ("approved: false", "approved: [false]", "line 1 has a list"),
         ("approved: false", "approved: {no: x}", "line 1 has fields inside of what holds none"),
         ("data_curator: not", "data_curator: {x: y} #", "line 5 has fields inside of what holds none"),
@@ -129,6 +129,14 @@ def test_other_edits_are_refused(text, loader, old, new, message):
     with pytest.raises(StatementError, match=message) as refusal:
         read_yaml(text.replace(old, new))
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 500
+
+
+def test_a_private_file_is_not_shown(loader, tmp_path):
+    for text in ("alice.smith@clinic.org HIV positive: yes\n", "Alice: x\n", "approved: false\n0415-222: x\n"):
+        (tmp_path / "people.txt").write_text(text)
+        with pytest.raises(StatementError, match=r"line \d: what stands there is no field") as refusal:
+            read_statement(tmp_path / "people.txt")
+        assert not any(word in str(refusal.value) for word in ("alice", "Alice", "HIV", "0415"))
 
 
 STRANGE = {

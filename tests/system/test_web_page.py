@@ -229,7 +229,7 @@ def test_titles_stay_texts(browser, tmp_path):
     export_web(model, tmp_path / "page.html", titles=titles, name=HOSTILE)
     with Visit(browser, (tmp_path / "page.html").as_uri()) as seen:
         seen.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-        shown = f"{HOSTILE} ({model.items_[0]})"
+        shown = f"{HOSTILE} ({model.items_[0]})".replace("\u202e", "")  # which would turn what stands beside it
         seen.page.fill("#query", "onerror item 0")
         assert seen.page.locator("#results .title").first.evaluate("one => one.textContent") == shown
         rows(seen.page, "results").first.locator("button").nth(4).click()
@@ -263,6 +263,37 @@ def test_ratings_are_kept_only_if_the_visitor_agrees(browser, pages):
         assert rows(page, "own").count() == 0 and page.is_disabled("#clear")
         page.reload()
         assert rows(page, "own").count() == 0
+
+
+def test_two_tabs_keep_what_their_own_visitors_agreed_to(browser, pages):
+    with visit(browser, pages) as seen:
+        first, second = seen.page, seen.context.new_page()
+        second.goto(seen.path.as_uri())
+        first.check("#keep")
+        rate(first, TITLES[3], 4)
+        rate(second, TITLES[7], 0)
+        kept = "Object.values(localStorage)"
+        assert first.evaluate(kept) == ['[["3",5]]'] and not second.is_checked("#keep")
+        second.check("#keep")  # joined with what the other one keeps, which follows
+        rows(first, "own").nth(1).wait_for()
+        assert rows(second, "own").count() == 2
+        first.uncheck("#keep")
+        second.wait_for_function("!document.getElementById('keep').checked")
+        rate(second, TITLES[9], 2)
+        assert second.evaluate(kept) == [] and rows(second, "own").count() == 3
+
+
+def test_a_newer_page_in_the_same_place_finds_what_was_kept(browser, tmp_path):
+    model, path = recommender("ratings"), tmp_path / "page.html"
+    export_web(model, path, titles=TITLES)
+    with Visit(browser, path.as_uri()) as seen:
+        rate(seen.page, TITLES[3], 4)
+        seen.page.check("#keep")
+        export_web(model, path, titles=[*TITLES[:-1], "Another title"], precision="int8")
+        seen.page.reload()
+        assert rows(seen.page, "own").count() == 1 and seen.page.is_checked("#keep")
+        seen.page.uncheck("#keep")
+        assert seen.page.evaluate("localStorage.length") == 0
 
 
 def test_long_lists_are_shown_in_parts(browser, pages):

@@ -8,7 +8,7 @@ import pytest
 
 from feature_support import KINDS, N_ITEMS, kinds
 from hushrank.estimators.completion.rounding import round_model
-from hushrank.web.model_data import MOST_KNOWN, fingerprint, model_data, to_base64
+from hushrank.web.model_data import MOST_KNOWN, has_tastes, model_data, to_base64
 from web_support import HUGE, MAKERS, TEXTS, recommender
 
 
@@ -76,6 +76,9 @@ def test_what_has_no_names_is_not_told():
 def test_titles_that_several_items_have_are_told_apart():
     titles = ["Same", "Other", "Same", *map(str, range(3, N_ITEMS))]
     assert data_of("ratings", titles)["titles"][:3] == ["Same (0)", "Other", "Same (2)"]
+    titles[1] = "Same (2)"
+    told = data_of("ratings", titles)["titles"]
+    assert len(set(told)) == N_ITEMS and told[:3] == ["Same (0)", "Same (2) (1)", "Same (2) (2)"]
 
 
 def test_items_of_noise_are_named():
@@ -83,8 +86,13 @@ def test_items_of_noise_are_named():
     assert data_of("ratings")["unsure"] == []
 
 
-def test_a_fingerprint_is_that_of_the_model():
-    assert fingerprint(data_of("ratings")) == fingerprint(data_of("ratings")) != fingerprint(data_of("features"))
+def test_tastes_come_from_factors_or_from_slopes_on_features():
+    assert data_of("ratings")["hasTastes"] and data_of("implicit")["hasTastes"] and data_of("features")["hasTastes"]
+    assert not data_of("hardly any budget")["hasTastes"]
+    model = recommender("features")
+    flat = type(model)(**model._parameters())
+    flat._keep({**model._learned(), "strength_": np.zeros_like(model.strength_)})
+    assert has_tastes(flat)  # by its slopes
 
 
 def test_bytes_are_little_endian():

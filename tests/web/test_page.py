@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 
+import numpy as np
 import pytest
 
 import hushrank
@@ -60,9 +61,9 @@ def test_the_policy_names_script_and_style_and_nothing_else():
 
 def test_no_text_ends_the_data():
     model = recommender("texts as ids")
-    html = make_web_page(model, titles=dict.fromkeys(model.items_.tolist(), "<!--<script>\u2028"), name=HOSTILE).html
+    html = make_web_page(model, titles=dict.fromkeys(model.items_.tolist(), "<!--<script>\u2028x"), name=HOSTILE).html
     assert html.count("<script") == 2 and html.count("</script>") == 2 and "<!--" not in html
-    assert data_in(html)["titles"][0] == f"<!--<script>\u2028 ({model.items_[0]})"
+    assert data_in(html)["titles"][0] == f"<!--<script>\u2028x ({model.items_[0]})"
     assert HOSTILE not in html and "&lt;script&gt;alert(1)" in html
 
 
@@ -79,6 +80,8 @@ def test_titles_by_id_or_in_order():
     ids = recommender("texts as ids").items_.tolist()
     by_id = make_web_page(recommender("texts as ids"), titles={ids[2]: "Two", ids[3]: " "}).html
     assert data_in(by_id)["titles"][1:4] == [ids[1], "Two", ids[3]]
+    stripped = make_web_page(recommender("texts as ids"), titles={ids[2]: " " * 400 + "Two "}).html
+    assert data_in(stripped)["titles"][2] == "Two"
     listed = make_web_page(recommender("ratings"), titles=tuple("x" * 400 for _ in range(N_ITEMS))).html
     assert data_in(listed)["titles"][3] == "x" * MOST_CHARACTERS + " (3)"
 
@@ -130,3 +133,24 @@ def test_refusals(make, terms, message, tmp_path):
 def test_a_model_that_was_not_fitted(tmp_path):
     with pytest.raises(NotFitted):
         export_web(hushrank.PrivateCompletion(2, epsilon=1.0, delta=1e-6, items=3), tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("titles", [{"1": "One"}, {1: None}, [None] * N_ITEMS, [1] * N_ITEMS, "x" * N_ITEMS, ["x"]])
+def test_titles_of_other_items_or_that_are_no_texts_are_refused(titles):
+    with pytest.raises(InvalidParameter, match=r"^titles of export_web must be"):
+        make_web_page(recommender("ratings"), titles=titles)
+
+
+def test_a_strangers_model_of_huge_numbers_gets_no_page():
+    model = recommender("ratings")
+    strange = type(model)(**model._parameters())
+    strange._keep({**model._learned(), "item_means_": np.full(N_ITEMS, 1e300)})
+    with np.errstate(over="ignore", invalid="ignore"):
+        with pytest.raises(InvalidParameter, match="numbers of ordinary size"):
+            make_web_page(strange)
+
+
+def test_a_range_as_wide_as_float64_has_a_page():
+    wide = hushrank.PrivateCompletion(1, epsilon=8.0, delta=1e-6, rating_range=(-1e300, 1e300))
+    page = make_web_page(wide.fit(np.array([[1e299, np.nan], [-1e300, 1e300]] * 20)))
+    assert data_in(page.html)["range"] == [-1e300, 1e300]

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from hushrank.archive.container import check_writable
 from hushrank.cli.accounts import is_given
-from hushrank.cli.writing import FORCE_OPTION, check_new, write_text
+from hushrank.cli.writing import FORCE_OPTION, check_new, resolve, write_text
 from hushrank.data.ratings.reading import read_ratings
 from hushrank.estimators.completion.estimator import PrivateCompletion
 from hushrank.evaluation.baselines import fit_em
@@ -118,7 +118,7 @@ def command(out: Path, page: Path, force: bool) -> None:
     for name, place in (("out", out), ("page", page)):
         check_writable(place)
         check_new(f"--{name}", place, force=force or not is_given(name))
-    if out.resolve() == page.resolve():
+    if resolve(out) == resolve(page):
         raise click.UsageError("--out and --page are two files.")
     console = Console(highlight=False)
     with console.status("making ratings ...") as status:

@@ -79,8 +79,8 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
             json.dumps({"page": str(out), "bytes": size, "precision": precision, "rounding": rounding._asdict()})
         )
         return
-    moved = f"rounding moves predictions by at most {at_most(rounding.largest, 2)}"
-    click.echo(f"page written to {out}: {size / 2**20:.2f} MB; {moved}")
+    moved = f"for {rounding.visitors} made-up visitors by at most {at_most(rounding.largest, 2)}"
+    click.echo(f"page written to {out}: {size / 2**20:.2f} MB; rounding moved predictions {moved}")
     if not has_tastes(model):
         click.echo(f"hushrank: {say_factors(model)}; the page says so", err=True)
     if size > LARGE:

@@ -38,7 +38,7 @@ from hushrank.cli.options import (
     split_names,
 )
 from hushrank.cli.rating_columns import RATING_COLUMN_OPTIONS, read_named_ratings
-from hushrank.cli.writing import FORCE_OPTION, Writer, check_place, write_text
+from hushrank.cli.writing import FORCE_OPTION, Writer, check_place, resolve, write_text
 from hushrank.data.remote_files import local_path
 from hushrank.privacy.cautions import delta_cautions
 from hushrank.privacy.guarantee import Budget, Neighbors
@@ -251,7 +251,7 @@ def _check_output(
     given = {option: place for option, place in places.items() if place is not None}
     for option, place in given.items():
         check_place(option, place, kept, "the data or the ledger, or lie among the data", force=force)
-    if len({place.resolve() for place in given.values()}) < len(given):
+    if len({resolve(place) for place in given.values()}) < len(given):
         raise click.UsageError(f"{' and '.join(given)} are different files.")
 
 

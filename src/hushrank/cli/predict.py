@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from hushrank.cli.options import JSON_OPTION, Decorator
 from hushrank.cli.tables import OUT_SUFFIXES
-from hushrank.cli.writing import FORCE_OPTION, check_place
+from hushrank.cli.writing import FORCE_OPTION, check_place, resolve
 from hushrank.exceptions import ModelFileError
 from hushrank.registry import PUBLIC, find
 
@@ -104,7 +104,7 @@ def _check_places(inputs: list[Path | None], out: Path | None, report: Path | No
     for option, place in (("--out", out), ("--report", report)):
         if place is not None:
             check_place(option, place, kept, "the model or the records, or lie among them", force=force)
-    if out is not None and report is not None and out.resolve() == report.resolve():
+    if out is not None and report is not None and resolve(out) == resolve(report):
         raise click.UsageError("--out and --report are one file.")
 
 

@@ -14,7 +14,8 @@ from rich.console import Console
 from hushrank.cli.accounts import is_given, ledger_files
 from hushrank.cli.options import JSON_OPTION, options
 from hushrank.cli.tables import printable
-from hushrank.cli.writing import FORCE_OPTION, check_place, write_text
+from hushrank.cli.writing import FORCE_OPTION, check_place, resolve, write_text
+from hushrank.data.remote_files import hide_secrets
 from hushrank.exceptions import InvalidParameter, LedgerError, StatementError
 from hushrank.registry import find
 
@@ -129,7 +130,7 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     if kind == "model":
         _refuse(given, ["dataset", "without_notes"], "{1} is for a ledger, and this is a model.", kind)
     places = {"--out": given["out"], "--html": given["page"]}
-    if places["--out"].resolve() == places["--html"].resolve():
+    if resolve(places["--out"]) == resolve(places["--html"]):
         raise click.UsageError("--out and --html name one file.")
     kept = [Path(source)] if kind == "model" else ledger_files(source)
     for option, place in places.items():
@@ -182,18 +183,20 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
 
     others = [*PUBLISHER, "out", "dataset", "without_notes"]
     _refuse(given, others, "{1} is for a model or a ledger; edit the statement itself.", "statement")
-    statement = read_statement(source)
-    compared = None if given["against"] is None else compare(statement, source, given["against"])
-    page = given["page"] if is_given("page") else None
+    page, other = given["page"] if is_given("page") else None, given["against"]
     if page is not None:
+        check_place("--html", page, _files_of(other), "what is compared", force=True)
         check_place("--html", page, [Path(source)], "the statement", force=given["force"])
+    statement = read_statement(source)
+    compared = None if other is None else compare(statement, source, other)
+    if page is not None:
         _write_text(statement_page(statement, _name(Path(source))), page)
     if as_json:
         told = {"statement": source, "in_order": True, "page": None if page is None else str(page)}
         click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
         return
     _echo(f"{source} is in order", *([] if page is None else [f"page written to {page}"]), *say(statement))
-    _echo(*([_ALONE] if compared is None else [f"compared with {given['against']}: {compared}"]))
+    _echo(*([_ALONE] if compared is None else [f"compared with {hide_secrets(other)}: {compared}"]))
 
 
 _NOTED = "keys, notes and times of the charges are in the statement; --without-notes leaves them out"
@@ -203,31 +206,38 @@ _ALONE = (
 )
 
 
+def _files_of(other: str | None) -> list[Path]:
+    """Files of what a statement is compared with, which no page may overwrite."""
+    if other is None or _HASH.fullmatch(other):
+        return []
+    return ledger_files(other) if kind_of(other) == "ledger" else [Path(other)]
+
+
 def compare(statement: Any, source: str, other: str) -> str:
     """What a comparison with a model, a ledger or a hash has found, if they agree; else StatementError."""
     from hushrank.report import statement_comparison as comparison
 
     if _HASH.fullmatch(other):
-        if not comparison.has_hash(statement, other):
+        found = comparison.known_hash(statement, other)
+        if found is None:
             raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")
-        return "the hash is that of the statement, or of a charge in it"
+        return found
     kind = kind_of(other)
     try:
         if kind == "model":
             changed = comparison.compare_with_model(statement, find("load")(other), file_sha256(other))
-            told = f"; stated otherwise than by hushrank: {', '.join(changed)}" if changed else ""
             named = statement.record.file_sha256
-            return f"{'it is about this file' if named else 'its record is that of this model'}{told}"
+            return f"{'it is about this file' if named else 'its record is that of this model'}{comparison.say_changed(changed)}"
         if kind == "ledger":
             with find("Ledger")(other) as ledger:
-                n_later = comparison.compare_with_ledger(statement, ledger)
-            made = "1 charge was" if n_later == 1 else f"{n_later:,} charges were"
-            later = f"; {made} made since" if n_later else ""
-            return f"all of it is in the ledger{later}"
+                since = comparison.compare_with_ledger(statement, ledger)
+            return f"all of its record is in the ledger{since.in_words()}"
     except (ValueError, LedgerError) as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise StatementError(f"{source} does not agree with {other}: {str(error).rstrip('.')}.") from error
+        raise StatementError(
+            f"{source} does not agree with {hide_secrets(other)}: {str(error).rstrip('.')}."
+        ) from error
     raise click.UsageError("--against must be a model file, a ledger or a hash of 64 digits.")
 
 
@@ -248,7 +258,7 @@ def say(statement: Any) -> Iterator[str]:
     if len(found) > SHOWN_EVENTS:
         yield f"and {len(found) - SHOWN_EVENTS:,} other events: --json shows all"
     yield " ".join(statement.sentences())
-    yield f"statement: SHA-256 {statement.sha256}"
+    yield f"statement: SHA-256 {statement.sha256} of numbers and record, {statement.fields_sha256} of all fields"
     if statement.head is not None:
         yield f"ledger: head {statement.head}"
     if statement.not_stated:

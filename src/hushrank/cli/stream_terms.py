@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hushrank.cli.accounts import check_ledger_options, ledger_files
-from hushrank.cli.writing import check_place
+from hushrank.cli.writing import check_place, resolve
 from hushrank.data.remote_files import is_address, local_path
 
 PARQUET = (".parquet", ".pq")
@@ -120,6 +120,6 @@ class Terms:
                 is_state = option == "--checkpoint"  # made to be written again and again
                 named = "the data, the ledger or the key"
                 check_place(option, place, [one for one in kept if one], named, force=self.force or is_state)
-                if place.resolve() in taken:
+                if resolve(place) in taken:
                     raise click.UsageError("--out, --report and --checkpoint are different files.")
-                taken.add(place.resolve())
+                taken.add(resolve(place))

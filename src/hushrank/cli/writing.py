@@ -41,8 +41,17 @@ def check_new(option: str, out: Path, *, force: bool) -> None:
 
 
 def _is_inside(out: Path, kept: Path) -> bool:
-    """Whether `out` is the existing file `kept`, or lies in the existing folder `kept`."""
-    return kept.exists() and (out.resolve() == kept.resolve() or kept.resolve() in out.resolve().parents)
+    """Whether `out` is the file `kept`, which need not be there yet, or lies in the existing folder `kept`."""
+    place, own = resolve(out), resolve(kept)
+    return place == own or (own.is_dir() and own in place.parents)
+
+
+def resolve(path: Path) -> Path:
+    """Where a path leads; click.UsageError for one that leads in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # RuntimeError until Python 3.12
+        raise click.UsageError(f"{path} leads nowhere: links in it lead to each other.") from None
 
 
 def write_text(text: str, place: Path) -> None:

@@ -16,6 +16,7 @@ TOLERANCE = 1e-9
 
 _LEAST_SPENT = 0.5  # of what the parameters ask for: another version may split a budget otherwise, not leave it unused
 _MORE_THAN_ITS_EVENT = "its guarantee promises more than its event gives"
+_LARGEST_LOSS = 1e100  # of a leaf: sums of larger ones leave the range of float64
 _MAX_LEAVES, _MAX_POINTS, _MAX_CONVOLUTIONS = 1024, 4096, 8
 
 
@@ -77,6 +78,8 @@ def check_work(event: Event, *, is_pure: bool) -> None:
     counts = leaves(event)
     if any(isinstance(leaf, NonPrivate) for leaf in counts):
         raise ValueError("its event is not private")
+    if any(_largest_loss(leaf) > _LARGEST_LOSS for leaf in counts):
+        raise ValueError("its event is of no use: it hides nothing")
     points = sum(len(leaf.epsilons) for leaf in counts if isinstance(leaf, Mixture))
     # A pure release is one law to convolve with the others, a table is squared for each bit of its count.
     convolutions = sum(
@@ -86,3 +89,10 @@ def check_work(event: Event, *, is_pure: bool) -> None:
     is_small = len(counts) <= _MAX_LEAVES and points <= _MAX_POINTS and max(counts.values(), default=0) <= MAX_COUNT
     if not is_small or (convolutions > _MAX_CONVOLUTIONS and not is_pure):
         raise ValueError("its event is too large to account for")
+
+
+def _largest_loss(leaf: Event) -> float:
+    """How much the most revealing result of one release tells; of Gaussian noise the order of it."""
+    if isinstance(leaf, Mixture):
+        return max(map(abs, leaf.epsilons))
+    return 1.0 / leaf.noise_multiplier if isinstance(leaf, Gaussian) else float(getattr(leaf, "epsilon", 0.0))

@@ -66,7 +66,7 @@ class Mixture:
     def __post_init__(self) -> None:
         epsilons = _floats(self.epsilons, "epsilons")
         deltas = _floats(self.deltas, "deltas")
-        if not epsilons.size or not np.all(np.isfinite(epsilons)) or np.any(np.diff(epsilons) <= 0.0):
+        if not epsilons.size or not np.all(np.isfinite(epsilons)) or np.any(epsilons[1:] <= epsilons[:-1]):
             requirement = "finite, strictly increasing and not empty"
             raise InvalidParameter("Mixture", "epsilons", requirement, self.epsilons)
         if deltas.size != epsilons.size:

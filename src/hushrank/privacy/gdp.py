@@ -150,6 +150,8 @@ def smallest_epsilon(log_curve: Callable[[float], float], target: float, high: f
         return 0.0
     while log_curve(high) > target:  # only where rounding spoiled a bound that is right in exact arithmetic
         high *= 2.0
+        if math.isinf(high):  # no finite epsilon will do
+            return math.inf
     return crossing(lambda epsilon: log_curve(epsilon) - target, 0.0, high)
 
 

@@ -55,8 +55,9 @@ def _parse(kind: type[_Choice], value: Any, name: str, owner: str) -> _Choice:
 
 
 def _check_premise(value: Any, owner: str) -> None:
-    if not isinstance(value, str) or len(value) > _LONGEST_PREMISE:
-        raise InvalidParameter(owner, "premise", f"a text of at most {_LONGEST_PREMISE} characters", type(value))
+    if not isinstance(value, str) or len(value) > _LONGEST_PREMISE or not value.isprintable():
+        requirement = f"a text in one line, of at most {_LONGEST_PREMISE} characters"
+        raise InvalidParameter(owner, "premise", requirement, value if isinstance(value, str) else type(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from hushrank.exceptions import InvalidParameter
 from hushrank.privacy.events import Gaussian, leaves, to_dict
 from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Budget, Guarantee
+from hushrank.privacy.ledger.currency import canonical
 from hushrank.privacy.records import to_fields
 from hushrank.privacy.words import adjacency_in_words, not_hidden_in_words, sentences
 from hushrank.report import statement_words as words
-from hushrank.report.statement_chain import hash_of, read_chained, write_chained
+from hushrank.report.statement_chain import digest, hash_of, read_chained, write_chained
 from hushrank.report.statement_fields import Publisher, check_fields, not_stated, said
 from hushrank.report.statement_ledger import LedgerRecord, ledger_record
 from hushrank.report.statement_record import ModelRecord, model_record, parameters_of, rho_of
@@ -97,6 +98,11 @@ class Statement:
         return hash_of(self.fields["deployment"]["privacy_loss"]["privacy_parameters_description"])
 
     @property
+    def fields_sha256(self) -> str:
+        """Hash of all fields with all that they say, whatever the file looks like."""
+        return digest(canonical(dict(self.fields)))
+
+    @property
     def head(self) -> str | None:
         """Hash of the last entry of the ledger; None for a model."""
         return self.record.head
@@ -110,6 +116,7 @@ class Statement:
         """A JSON-safe description: event, budget, what is promised, and hashes."""
         budget = {**to_fields(self.budget), "neighbors": str(self.budget.neighbors), "unit": str(self.budget.unit)}
         found = {"kind": self.record.kind, "event": to_dict(self.event), "budget": budget, "sha256": self.sha256}
+        found["fields_sha256"] = self.fields_sha256
         if isinstance(self.record, ModelRecord):
             told = {"release": self.record.release, "file_sha256": self.record.file_sha256}
             return {**found, **told, "guarantee": self.guarantee.to_dict()}
@@ -170,7 +177,11 @@ def ledger_statement(account: Any, publisher: Publisher = SILENT, *, with_notes:
         Whether keys, notes and times of the charges are stated. Without them the hashes of the ledger can be compared
         with the ledger, and not be computed again from the statement alone.
     """
-    record = ledger_record(account, with_notes=with_notes)
+    return statement_of_record(ledger_record(account, with_notes=with_notes), publisher)
+
+
+def statement_of_record(record: LedgerRecord, publisher: Publisher = SILENT) -> Statement:
+    """The statement that hushrank makes of the record of a ledger."""
     n = len(record.rows) - 1
     texts = {
         "public": words.unprotected(record.promise, _LEDGER, "All parameters of releases are public.").strip(),

@@ -3,22 +3,64 @@
 A statement by itself can only be consistent. What it is compared with here shows whether it is true.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from hushrank.report.statement import Statement, model_statement
-from hushrank.report.statement_fields import not_stated, walk
-from hushrank.report.statement_ledger import LedgerRecord, rows_of
+from hushrank.report.statement import Statement, model_statement, statement_of_record
+from hushrank.report.statement_fields import NOT_STATED, walk
+from hushrank.report.statement_ledger import LedgerRecord, premised, rows_of
 from hushrank.report.statement_record import ModelRecord
 
-# Decided by the registry, described by the publisher, or compared with the record.
-_OF_OTHERS = ("approved", "deployment.data_product", "deployment.privacy_loss.privacy_parameters")
+# Described by the publisher, or compared with the record.
+_OF_OTHERS = ("deployment.data_product", "deployment.privacy_loss.privacy_parameters")
+
+
+class Since(NamedTuple):
+    """What a ledger holds beyond a statement, and what the statement says otherwise than hushrank would.
+
+    Attributes
+    ----------
+    n_later : int
+        Charges that were made later.
+    premised : list of int
+        Numbers of those of them that take something for granted, which the statement could not say.
+    changed : list of str
+        Names of fields.
+    """
+
+    n_later: int
+    premised: list[int]
+    changed: list[str]
+
+    def in_words(self) -> str:
+        """All of it, to be said behind that the record agrees."""
+        made = "1 charge was" if self.n_later == 1 else f"{self.n_later:,} charges were"
+        parts = [f"; {made} made since"] if self.n_later else []
+        if self.premised:
+            numbers = ", ".join(map(str, self.premised))
+            parts.append(f", of which {numbers} take for granted what this statement does not say: ask for a new one")
+        return "".join([*parts, say_changed(self.changed)])
+
+
+def say_changed(names: list[str]) -> str:
+    """Fields that a publisher has changed, behind what agrees; nothing where there are none."""
+    return f"; stated otherwise than by hushrank: {', '.join(names)}" if names else ""
 
 
 def changed_fields(statement: Statement, other: Statement) -> list[str]:
-    """Names of the fields that two statements of one record say otherwise, but for what the publisher states."""
-    theirs, open_fields = dict(walk(other.fields)), set(not_stated(other.fields))
-    mine = {name: value for name, value in walk(statement.fields) if name not in open_fields}
-    return [name for name, value in mine.items() if theirs.get(name) != value and not name.startswith(_OF_OTHERS)]
+    """Names of the fields that say otherwise than `other`, in which the publisher has said nothing.
+
+    What the publisher states is left to the publisher: behind what hushrank says where both share a field. A field that
+    is gone says otherwise, too.
+    """
+    mine = dict(walk(statement.fields))
+    theirs = ((name, value) for name, value in walk(other.fields) if not name.startswith(_OF_OTHERS))
+    return [name for name, value in theirs if not _is_alike(mine.get(name), value)]
+
+
+def _is_alike(mine: Any, theirs: Any) -> bool:
+    if isinstance(theirs, str) and theirs.endswith(NOT_STATED):
+        return (mine or "").startswith(theirs.removesuffix(NOT_STATED))
+    return bool(mine == theirs)
 
 
 def compare_with_model(statement: Statement, model: Any, file_sha256: str = "") -> list[str]:
@@ -36,20 +78,28 @@ def compare_with_model(statement: Statement, model: Any, file_sha256: str = "") 
     return changed_fields(statement, fresh)
 
 
-def compare_with_ledger(statement: Statement, ledger: Any) -> int:
-    """How many charges the ledger has beyond the statement; ValueError where it does not continue the statement."""
+def compare_with_ledger(statement: Statement, ledger: Any) -> Since:
+    """What the ledger has beyond the statement; ValueError where it does not continue the statement."""
     record = statement.record
     if not isinstance(record, LedgerRecord):
         raise ValueError("it is about a model, and not about a ledger")
     account = ledger[record.dataset]
-    return record.check_against(rows_of(account), account.terms)
+    later = record.check_against(rows_of(account), account.terms)
+    return Since(len(later), premised(later), changed_fields(statement, statement_of_record(record)))
 
 
-def has_hash(statement: Statement, digest: str) -> bool:
-    """Whether a hash that was published elsewhere is that of the statement, or of an entry of its ledger.
+def known_hash(statement: Statement, digest: str) -> str | None:
+    """What of a statement has a hash that was published elsewhere, in words; None where nothing has.
 
     Hashes of entries count where they were computed again, which takes their keys, notes and times.
     """
     record = statement.record
     rows = record.rows if isinstance(record, LedgerRecord) and record.has_notes else ()
-    return digest in (statement.sha256, *(row.hash for row in rows))
+    if digest == statement.fields_sha256:
+        return "the hash is that of all its fields"
+    if digest == statement.sha256:
+        return "the hash is that of its numbers and its record; other fields may have been edited since"
+    number = next((row.number for row in rows if row.hash == digest), None)
+    if number is not None:
+        return f"the hash is that of entry {number} of the ledger; other fields may have been edited since"
+    return None

@@ -65,6 +65,7 @@ NOT_STATED = "not stated by the publisher"
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ADDRESS = re.compile(r"https?://[!-~]+")
+_NAME = re.compile(r"[a-z_.]{1,80}")
 _LONGEST = 5000  # characters
 
 
@@ -160,13 +161,18 @@ def check_fields(values: Mapping[str, Any]) -> None:
     _check_level(values, FIELDS, "")
 
 
+def say_name(name: Any) -> str:
+    """A name as errors show it: only what looks like the name of a field, because any file may be taken for one."""
+    return repr(name) if isinstance(name, str) and _NAME.fullmatch(name) else "what stands there"
+
+
 def _check_level(values: Any, table: Mapping[str, Any], before: str) -> None:
     if not isinstance(values, Mapping):
         raise ValueError(f"field {before.rstrip('.') or 'statement'!r} must have fields inside it")
     unknown = [name for name in values if name not in table]
     missing = [name for name in table if name not in values and name not in OPTIONAL]
     if unknown:
-        raise ValueError(f"{f'{before}{unknown[0]}'[:80]!r} is no field of the registry")
+        raise ValueError(f"{say_name(f'{before}{unknown[0]}')} is no field of the registry")
     if missing:
         raise ValueError(f"the field {before}{missing[0]} is missing")
     for name, value in values.items():

@@ -19,7 +19,7 @@ import yaml
 
 from hushrank.exceptions import StatementError
 from hushrank.report.statement import Statement
-from hushrank.report.statement_fields import FIELDS, FLAG, NUMBER
+from hushrank.report.statement_fields import FIELDS, FLAG, NUMBER, say_name
 
 MOST_BYTES = 2**23
 """Of a file: a ledger of more than ten thousand charges."""
@@ -137,9 +137,9 @@ def _build_node(event: Any, events: Iterator[Any], kind: Any) -> Any:
             raise ValueError(f"line {_line(key)} has something else than the name of a field")
         name = _build_node(key, events, None)
         if name in found:
-            raise ValueError(f"line {_line(key)} has the field {name[:80]!r} a second time")
+            raise ValueError(f"line {_line(key)} has the field {say_name(name)} a second time")
         if name not in kind:
-            raise ValueError(f"line {_line(key)}: {name[:80]!r} is no field of the registry")
+            raise ValueError(f"line {_line(key)}: {say_name(name)} is no field of the registry")
         found[name] = _build_node(next(events), events, kind[name])
     return found
 

@@ -93,11 +93,8 @@ class LedgerRecord:
 
     @property
     def _premise(self) -> str:
-        noted = [str(row.number) for row in self.rows if _PREMISE in row.note]
-        if not noted:
-            return ""
-        more = f" and {len(noted) - _MOST_LISTED} more" if len(noted) > _MOST_LISTED else ""
-        return f"what the notes of charges {', '.join(noted[:_MOST_LISTED])}{more} take for granted is so"
+        noted = premised(self.rows)
+        return f"what the notes of charges {say_numbers(noted)} take for granted is so" if noted else ""
 
     def words(self) -> list[str]:
         """The promise, what was spent of it, and the head of the chain."""
@@ -147,14 +144,28 @@ class LedgerRecord:
         except LedgerError as error:
             raise ValueError(str(error).rstrip(".")) from None
 
-    def check_against(self, rows: Sequence[Row], terms: Terms) -> int:
-        """How many charges a ledger has that were made later; ValueError if it does not continue this record."""
+    def check_against(self, rows: Sequence[Row], terms: Terms) -> Sequence[Row]:
+        """The charges of a ledger that were made later; ValueError if it does not continue this record."""
         _check(terms == self.terms, "its terms are not those of the data set in the ledger")
         _check(len(rows) >= len(self.rows), "it has charges that the ledger does not hold")
         for mine, theirs in zip(self.rows, rows, strict=False):
             kept = theirs if self.has_notes else _without_notes(theirs)
             _check(mine == kept, f"its entry {mine.number} is not that of the ledger")
-        return len(rows) - len(self.rows)
+        noted = premised(rows[: len(self.rows)])
+        told = f"it leaves out what the notes of charges {say_numbers(noted)} take for granted"
+        _check(self.has_notes or not noted, told)
+        return rows[len(self.rows) :]
+
+
+def premised(rows: Sequence[Row]) -> list[int]:
+    """Numbers of the charges whose notes state what they take for granted."""
+    return [row.number for row in rows if _PREMISE in row.note]
+
+
+def say_numbers(numbers: Sequence[int]) -> str:
+    """Numbers of charges; of many the first."""
+    more = f" and {len(numbers) - _MOST_LISTED} more" if len(numbers) > _MOST_LISTED else ""
+    return f"{', '.join(map(str, numbers[:_MOST_LISTED]))}{more}"
 
 
 def ledger_record(account: Any, *, with_notes: bool = True) -> LedgerRecord:

@@ -169,7 +169,10 @@ def _how(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _checked(statement: Statement, name: str) -> list[Markup]:
-    hashes = [("SHA-256 of the statement", statement.sha256)]
+    hashes = [
+        ("SHA-256 of all fields of the statement", statement.fields_sha256),
+        ("SHA-256 of its numbers and its record alone", statement.sha256),
+    ]
     if isinstance(statement.record, ModelRecord) and statement.record.file_sha256:
         hashes.insert(0, ("SHA-256 of the model file", statement.record.file_sha256))
     if statement.head is not None:
@@ -178,7 +181,7 @@ def _checked(statement: Statement, name: str) -> list[Markup]:
     return [
         paragraph(
             f"This page was made from a file for machines, the statement in YAML ({name}). It holds the exact numbers, "
-            "under the hash below. A program reads it, computes the hash and the promise again, and refuses a file in "
+            "under a hash. A program reads it, computes the hash and the promise again, and refuses a file in "
             "which they disagree:"
         ),
         paragraph(element("code", f"hushrank statement {shlex.quote(name)}")),

@@ -5,8 +5,6 @@ texts, because JavaScript has no 64-bit integers. Words of features are kept by 
 """
 
 import base64
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +21,7 @@ from hushrank.report.rating_model import read_orders
 
 MOST_KNOWN = 2000
 """Items in the order of their popularity that searches prefer and that visitors are offered first."""
+_MOST_ROUNDS = 3
 _MOST_NUMBERS = 8  # columns of numbers, without squares: more are an embedding, which gives no reasons to people
 
 
@@ -61,20 +60,18 @@ def has_tastes(model: Any) -> bool:
     return bool(model.item_features_[:, n_own:].any() or getattr(model, "n_significant_", model.n_factors_))
 
 
-def fingerprint(data: dict[str, Any]) -> str:
-    """Which model a page holds: two pages share ratings that are kept on a device only if it is the same."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-
 def to_base64(array: NDArray[Any], kind: str) -> str:
     """The bytes of an array as this little-endian type."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")
 
 
 def _tell_apart(titles: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Titles, with the id behind one that several items have."""
-    shared = {title for title, n in Counter(titles).items() if n > 1}
-    return [f"{title} ({own})" if title in shared else title for title, own in zip(titles, ids, strict=True)]
+    """Titles, with the id behind one that several items have, also where that makes it the title of another one."""
+    told = list(titles)
+    for _ in range(_MOST_ROUNDS):
+        shared = {title for title, n in Counter(told).items() if n > 1}
+        told = [f"{title} ({own})" if title in shared else title for title, own in zip(told, ids, strict=True)]
+    return told
 
 
 def _unsure(model: Any) -> list[int]:

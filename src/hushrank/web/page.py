@@ -15,6 +15,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+
 from hushrank.archive.atomic import replace_file
 from hushrank.estimators.completion.rounding import RoundingError, measure_rounding, round_model
 from hushrank.exceptions import InvalidParameter
@@ -22,7 +24,7 @@ from hushrank.report.markup import Markup, element
 from hushrank.report.style import color_style
 from hushrank.web.inlining import inline
 from hushrank.web.layout import page_body
-from hushrank.web.model_data import fingerprint, model_data
+from hushrank.web.model_data import model_data
 
 _MODULES = files("hushrank.web") / "modules"
 DEFAULT_NAME = "A private recommender"
@@ -76,8 +78,9 @@ def make_web_page(model: Any, *, titles: Any = None, name: str = DEFAULT_NAME, p
     listed = _list_titles(titles, model)
     rounded = round_model(model, precision)
     rounding = measure_rounding(model, rounded.model)
+    if not (np.isfinite(rounding).all() and np.isfinite(rounded.base).all()):
+        raise InvalidParameter("export_web", "model", "one whose predictions are numbers of ordinary size", "others")
     data = model_data(rounded, listed)
-    data["key"] = fingerprint(data)
     body = page_body(model, name, rounding, precision)
     return WebPage(_document(name, body, data), rounding, rounded.model)
 
@@ -135,6 +138,9 @@ def _list_titles(titles: Any, model: Any) -> list[str] | None:
         return None
     ids = model.items_.tolist()
     if isinstance(titles, Mapping):
+        if titles and not any(item in titles for item in ids):
+            requirement = f"by ids of items, which are of type {type(ids[0]).__name__}"
+            raise InvalidParameter("export_web", "titles", requirement, next(iter(titles)))
         listed: Iterable[Any] = (titles.get(item, str(item)) for item in ids)
     elif isinstance(titles, Sequence) and not isinstance(titles, str) and len(titles) == len(ids):
         listed = titles
@@ -142,10 +148,10 @@ def _list_titles(titles: Any, model: Any) -> list[str] | None:
         requirement = f"a dict of texts by id, or a list of {len(ids)} texts"
         raise InvalidParameter("export_web", "titles", requirement, type(titles).__name__)
     found = list(listed)
-    wrong = next((title for title in found if not isinstance(title, str)), None)
-    if wrong is not None:
-        raise InvalidParameter("export_web", "titles", "texts", type(wrong).__name__)
-    return [title[:MOST_CHARACTERS] if title.strip() else str(item) for title, item in zip(found, ids, strict=True)]
+    wrong = [title for title in found if not isinstance(title, str)]
+    if wrong:
+        raise InvalidParameter("export_web", "titles", "texts", type(wrong[0]).__name__)
+    return [title.strip()[:MOST_CHARACTERS] or str(item) for title, item in zip(found, ids, strict=True)]
 
 
 def _document(name: str, body: Markup, data: Mapping[str, Any]) -> str:

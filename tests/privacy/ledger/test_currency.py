@@ -267,7 +267,9 @@ def test_texts_of_another_kind_are_no_terms(text):
 
 def test_fractions_have_one_text():
     assert read_fraction(write_fraction(Fraction(-3, 7))) == Fraction(-3, 7)
-    for text in ("2/4", "1", "0.5", "1/0", "x", None, " 1/2"):
+    others = ("2/4", "1", "0.5", "1/0", "x", None, " 1/2", "1_0/1")
+    endless = ("1e1000000000", "1e999999999/1", "1/" + "9" * 9000)
+    for text in (*others, *endless):
         with pytest.raises(ValueError):
             read_fraction(text)
 

@@ -56,6 +56,18 @@ def test_insert_or_replace_is_no_way_around(sqlite_path, number, key):
     assert account.verify()
 
 
+@pytest.mark.parametrize("name", ["NULL", "x'00ff'"])
+def test_names_that_are_no_text_are_damage(sqlite_path, name):
+    """SQLite keeps what it is given: a stranger's file may hold anything."""
+    Ledger(sqlite_path).create("data", epsilon=1)
+    run(sqlite_path, "DROP TRIGGER IF EXISTS hushrank_dataset_insert")
+    run(sqlite_path, "CREATE TABLE other AS SELECT * FROM hushrank_dataset")
+    run(sqlite_path, "DROP TABLE hushrank_dataset")
+    run(sqlite_path, f"CREATE TABLE hushrank_dataset AS SELECT * FROM other UNION ALL SELECT {name}, 'x'")
+    with pytest.raises(LedgerError, match="the name of a data set is no text"):
+        Ledger(sqlite_path).names()
+
+
 def test_caps_cannot_be_replaced_either(sqlite_path):
     account = Ledger(sqlite_path).create("data", epsilon=1)
     with pytest.raises(LedgerError, match="append-only"):

@@ -17,6 +17,11 @@ test("tables of other programs", () => {
   assert.deepEqual(parseCsv('a,\n"",b\n"x"y,"z"'), [["a", ""], ["", "b"], ["xy", "z"]]);
 });
 
+test("empty lines and long files take no more than their size", () => {
+  assert.deepEqual(parseCsv("a\n".padEnd(2 ** 20, "\n")), [["a"]]);
+  assert.equal(parseCsv(`item,rating\n${"7,4\n".repeat(200000)}`).length, 200001);
+});
+
 test("what is no list of ratings is an error", () => {
   assert.throws(() => fromCsv("", false), /must name the columns item and rating/);
   assert.throws(() => fromCsv("film,stars\n1,2", false), /must name/);

@@ -38,6 +38,35 @@ test("nothing is kept unless the visitor agrees, and nothing is left when the vi
   assert.equal(again.size, 2);
 });
 
+test("ratings of a page whose visitor has not agreed stay in it, whatever another page keeps", () => {
+  const storage = new Storage();
+  const [first, second] = [0, 1].map(() => new Ratings(["7", "8"], [1, 5], new Keep(storage, "page")));
+  second.set(1, 2);
+  first.set(0, 4);
+  first.agree(true);
+  second.follow();
+  second.set(1, 3);
+  assert.equal(storage.getItem("page"), '[["7",4]]');
+  second.clear();
+  assert.equal(storage.getItem("page"), '[["7",4]]');
+  second.set(1, 3);
+  assert.equal(second.agree(true), true); // now both are kept
+  first.follow();
+  assert.deepEqual([...first.map], [[0, 4], [1, 3]]);
+  second.agree(false);
+  first.follow();
+  first.set(0, 1);
+  assert.deepEqual([first.isKept, storage.size, first.size], [false, 0, 2]);
+});
+
+test("what another page plants is not followed where nothing is kept", () => {
+  const storage = new Storage();
+  const ratings = new Ratings(["7"], [1, 5], new Keep(storage, "page"));
+  storage.setItem("page", "[]");
+  ratings.set(0, 4);
+  assert.deepEqual([ratings.isKept, storage.getItem("page")], [false, "[]"]);
+});
+
 test("deleting all also deletes what is kept", () => {
   const storage = new Storage();
   const ratings = new Ratings(["7"], [1, 5], new Keep(storage, "model"));
@@ -71,7 +100,7 @@ test("files of ratings: known items are read, others counted, the last of severa
   assert.deepEqual([...ratings.map], [[1, 5], [0, 4]]);
   assert.deepEqual(ratings.latest(), [0, 1]);
   assert.equal(ratings.toCsv(), 'item,rating\r\n"x, y",5\r\n7,4\r\n');
-  assert.throws(() => ratings.addCsv("x".repeat(2 ** 24 + 1)), /too large/);
+  assert.throws(() => ratings.addCsv("x".repeat(2 ** 22 + 1)), /too large/);
   assert.throws(() => ratings.addCsv("nonsense"), /must name/);
   assert.equal(ratings.size, 2);
 });

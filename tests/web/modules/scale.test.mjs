@@ -11,7 +11,10 @@ test("few steps are buttons, others a field", () => {
 });
 
 test("numbers have the digits that they need", () => {
-  assert.deepEqual([show(4), show(3.5), show(1 / 3)], ["4", "3.5", "0.3333"]);
+  assert.deepEqual([show(4, [1, 5]), show(3.5, [1, 5]), show(10 / 3, [1, 5])], ["4", "3.5", "3.333"]);
+  assert.deepEqual(stepsOf([10001, 10005]).map((step) => show(step, [10001, 10005])), ["10001", "10002", "10003", "10004", "10005"]);
+  assert.equal(show(2.5e-30, [0, 1e-29]), "2.5e-30");
+  assert.equal(show(87.512, [0, 100]), "87.51");
   assert.equal(showPrediction(4.1249, [1, 5]), "4.12");
   assert.equal(showPrediction(41.26, [0, 100]), "41.3");
   assert.equal(showPrediction(0.00012345, [0, 0.001]), "0.000123");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { normalize, Search } from "../../../src/hushrank/web/modules/search.mjs";
+import { normalize, plain, Search } from "../../../src/hushrank/web/modules/search.mjs";
 
 const NOTHING = { names: [], hasOneOf: () => false };
 const TITLES = ["Amélie", "The Third Man", "Third Star", "Manhattan", "A Man and a Woman", "東京物語", "the  third\tman"];
@@ -8,6 +8,10 @@ const TITLES = ["Amélie", "The Third Man", "Third Star", "Manhattan", "A Man an
 test("texts are compared without accents, case and spaces", () => {
   assert.equal(normalize("  AMÉLIE  Poulain "), "amelie poulain");
   assert.equal(normalize("ﬁlm"), "film");
+});
+
+test("signs that turn the direction of texts are left out", () => {
+  assert.equal(plain("a\u202eb\u2067c\u2069\u05d0"), "abc\u05d0");
 });
 
 test("all words of a query in any order, better matches first", () => {

@@ -51,10 +51,8 @@ class PrivateCompletion(Recommender, PublicFacts, CompletionPlanner, PrivateEsti
     ----------
     rank : int
         Largest number of factors, at most the number of items. Where the data support fewer, the others are zero.
-    epsilon : float
-        Privacy budget of one user, above 0.
-    delta : float
-        What the promise leaves out, above 0: far below one over the number of users.
+    epsilon, delta : float
+        Privacy budget of one user, both above 0; `delta` far below one over the number of users.
     rating_range : pair (lowest, highest)
         Public range of the ratings; others are clipped to it. Not needed for implicit feedback.
     items : int or sequence of ids

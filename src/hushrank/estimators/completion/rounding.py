@@ -133,11 +133,12 @@ def measure_rounding(model: Any, rounded: Any) -> RoundingError:
     both = [one._model() for one in (model, rounded)]
     blocks = [one._histories(histories).block for one in (model, rounded)]
     scores = [one.scores(one.fold_in(block)) for one, block in zip(both, blocks, strict=True)]
-    differences = model._half_range * np.abs(scores[1] - scores[0])
+    differences = np.abs(scores[1] - scores[0])
     top = [largest_of(found, min(_TOP, n_items)) for found in scores]
     kept = [np.isin(before, after).mean() for before, after in zip(*top, strict=True)]
-    typical = float(np.sqrt(np.mean(differences**2)))
-    return RoundingError(float(differences.max()), typical, float(np.mean(kept)), n_visitors)
+    largest, typical = float(differences.max()), float(np.sqrt(np.mean(differences**2)))
+    in_ratings = model._half_range
+    return RoundingError(in_ratings * largest, in_ratings * typical, float(np.mean(kept)), n_visitors)
 
 
 def _made_up(n_visitors: int, n_items: int, model: Any) -> scipy.sparse.csr_array:

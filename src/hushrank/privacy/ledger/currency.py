@@ -9,6 +9,7 @@ Privacy    docs/privacy/ledger.md, sections 1 (filters), 2 (decimal rounding), 3
 
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +37,7 @@ VERSION_TOLERANCE = Fraction(1, 10**11)
 """Relative difference of mu_of_pure and mu_of_budget, squared, between versions of SciPy and of libm."""
 
 _NOTHING = Fraction(0)
+_FRACTION, _LONGEST_FRACTION = re.compile("-?[0-9]+/[0-9]+"), 8192  # characters; digits of each part: see int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +262,13 @@ def write_fraction(value: Fraction) -> str:
 
 def read_fraction(text: str) -> Fraction:
     """The number that `write_fraction` wrote; ValueError for any other text."""
+    # Fraction itself takes 1e999999999, and works on it for hours.
+    if not (isinstance(text, str) and len(text) <= _LONGEST_FRACTION and _FRACTION.fullmatch(text)):
+        raise ValueError(f"not a fraction: {text!r:.80}")
     try:
         value = Fraction(text)
-    except (TypeError, ZeroDivisionError):
-        raise ValueError(f"not a fraction: {text!r}") from None
+    except ZeroDivisionError:
+        raise ValueError(f"not a fraction: {text!r:.80}") from None
     if write_fraction(value) != text:
         raise ValueError(f"not a fraction in lowest terms: {text!r}")
     return value

@@ -4,6 +4,7 @@ Triggers refuse to change or delete what was written. They guard against mistake
 database, who can drop them; that is what the chain of hashes is for.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import (
@@ -26,6 +27,7 @@ from sqlalchemy import (
     update,
 )
 
+from hushrank.exceptions import LedgerError
 from hushrank.privacy.ledger.chain import Row
 
 SCHEMA_VERSION = 1
@@ -139,12 +141,20 @@ def confirm(connection: Connection) -> None:
 
 def orphans(connection: Connection) -> list[str]:
     """Names that the history has and the data sets have not."""
-    return sorted(connection.execute(_ORPHANS).scalars())
+    return _sorted_texts(connection.execute(_ORPHANS).scalars())
 
 
 def dataset_names(connection: Connection) -> list[str]:
     """All data sets in order of their names."""
-    return sorted(connection.execute(_NAMES).scalars())
+    return _sorted_texts(connection.execute(_NAMES).scalars())
+
+
+def _sorted_texts(names: Iterable[Any]) -> list[str]:
+    """Names in order; SQLite keeps whatever it is given, numbers and bytes too, which no ledger of ours holds."""
+    found = list(names)
+    if not all(isinstance(name, str) for name in found):
+        raise LedgerError("the ledger is damaged: the name of a data set is no text")
+    return sorted(found)
 
 
 def find_terms(connection: Connection, dataset: str) -> str | None:

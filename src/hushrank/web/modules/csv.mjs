@@ -1,5 +1,7 @@
 /** Ratings as a table that `hushrank recommend --ratings` reads: columns item and rating, of implicit feedback item. */
 
+const END = /[,\r\n]/g; // of a cell
+
 /** A cell of a CSV file. */
 function cell(text) {
   return /[",\r\n]|^\s|\s$/.test(text) || text === "" ? `"${text.replaceAll('"', '""')}"` : text;
@@ -29,8 +31,8 @@ export function parseCsv(text) {
       }
       value = pieces.join('"');
     }
-    const end = text.slice(at).search(/[,\r\n]/);
-    const stop = end < 0 ? text.length : at + end;
+    END.lastIndex = at;
+    const stop = END.exec(text)?.index ?? text.length;
     row.push(value + text.slice(at, stop));
     at = stop + 1;
     if (text[stop] === ",") {
@@ -38,11 +40,11 @@ export function parseCsv(text) {
       continue;
     }
     if (text[stop] === "\r" && text[at] === "\n") at += 1;
-    rows.push(row);
+    if (row.length > 1 || row[0] !== "") rows.push(row); // an empty line is no row
     row = [];
   }
   if (row.length) rows.push(row);
-  return rows.filter((cells) => cells.length > 1 || cells[0] !== "");
+  return rows;
 }
 
 /** Pairs [id, rating] of a table that `toCsv` or another program wrote; an Error says in one line what is wrong. */

@@ -4,9 +4,9 @@ import { causes, sayBecause } from "./because.mjs";
 import { byId, make, replaceRows, say } from "./dom.mjs";
 import { Features } from "./features.mjs";
 import { Model } from "./model.mjs";
-import { Keep, Ratings } from "./ratings.mjs";
+import { Keep, LARGEST_FILE, Ratings } from "./ratings.mjs";
 import { sayScale, show, showPrediction } from "./scale.mjs";
-import { Search } from "./search.mjs";
+import { plain, Search } from "./search.mjs";
 import { ratingControl } from "./steps.mjs";
 
 const FOUND_AT_ONCE = 8;
@@ -16,14 +16,14 @@ const MOST_TAGS = 4;
 
 export class Page {
   constructor(data) {
-    this.titles = data.titles ?? data.ids;
+    this.titles = (data.titles ?? data.ids).map(plain);
     this.hasTastes = data.hasTastes;
     this.isUnsure = new Set(data.unsure);
     this.order = data.order;
     this.model = new Model(data);
     this.features = new Features(data.features, this.titles.length);
     this.search = new Search(this.titles, data.order, this.features);
-    this.ratings = new Ratings(data.ids, data.range, Keep.of(window, `hushrank ${data.key}`));
+    this.ratings = new Ratings(data.ids, data.range, Keep.of(window, keyOf(location)));
     this.nFound = FOUND_AT_ONCE;
     this.nBest = BEST_AT_ONCE;
     this.ownCount = OWN_AT_ONCE;
@@ -45,6 +45,12 @@ export class Page {
     keep.disabled = this.ratings.keep === null;
     keep.checked = this.ratings.isKept;
     keep.addEventListener("change", () => this.#agree(keep));
+    window.addEventListener("storage", ({ key }) => {
+      if (key !== null && key !== keyOf(location)) return;
+      this.ratings.follow();
+      keep.checked = this.ratings.isKept;
+      this.#showAll();
+    });
     byId("export").addEventListener("click", () => this.#writeFile());
     byId("import").addEventListener("change", (event) => this.#readFile(event.target));
     byId("clear").addEventListener("click", () => this.#clear());
@@ -140,13 +146,14 @@ export class Page {
     else this.ratings.set(position, rating);
     this.#showAll();
     const title = this.titles[position];
-    const given = this.model.range === null ? `Noted: ${title}` : `Rated ${title} ${show(rating ?? 0)}`;
+    const given = this.model.range === null ? `Noted: ${title}` : `Rated ${title} ${show(rating ?? 0, this.model.range)}`;
     this.#tell(`${rating === undefined ? `Removed ${title}` : given}. Recommendations are new.`);
   }
 
   #agree(keep) {
     keep.checked = this.ratings.agree(keep.checked);
-    this.#tell(keep.checked ? "Your ratings are kept on this device." : "Nothing is kept on this device.");
+    this.#showAll();
+    this.#tell(keep.checked ? "Your ratings are kept on this device." : "This page keeps nothing on this device.");
   }
 
   #writeFile() {
@@ -161,6 +168,7 @@ export class Page {
     const [file] = input.files;
     if (!file) return;
     try {
+      if (file.size > LARGEST_FILE) throw new Error("it is too large for a list of ratings");
       const { known, unknown } = this.ratings.addCsv(await file.text());
       this.#showAll();
       const others = unknown ? `; ${count(unknown, "other")} not of this catalogue` : "";
@@ -182,6 +190,11 @@ export class Page {
   #tell(news) {
     say("news", news);
   }
+}
+
+/** Where ratings of this page are kept: of this address, so that a newer page in its place finds them. */
+function keyOf({ href }) {
+  return `hushrank ${href.split("#")[0]}`;
 }
 
 function count(n, what) {

@@ -2,7 +2,7 @@
 
 import { fromCsv, toCsv } from "./csv.mjs";
 
-const LARGEST_FILE = 16 * 2 ** 20; // characters
+export const LARGEST_FILE = 4 * 2 ** 20; // characters
 
 export class Ratings {
   /**
@@ -14,8 +14,9 @@ export class Ratings {
     this.range = range;
     this.positions = new Map(ids.map((id, position) => [id, position]));
     this.keep = keep;
+    this.isKept = keep !== null && keep.isThere; // from then on only by the visitor of this page
     this.map = new Map();
-    this.#read(keep?.load() ?? []);
+    if (this.isKept) this.#read(keep.load());
   }
 
   get size() {
@@ -50,15 +51,32 @@ export class Ratings {
     this.#save();
   }
 
-  /** Whether ratings are kept on this device from now on; what was kept is deleted if not. False where it cannot be. */
+  /**
+   * Whether ratings are kept on this device from now on; what was kept is deleted if not. False where it cannot be.
+   *
+   * What another page of the same address has kept meanwhile is joined with what is rated here, which counts.
+   */
   agree(agreed) {
     if (this.keep === null) return false;
-    if (!agreed) this.keep.forget();
-    return agreed && this.keep.save(this.#pairs());
+    if (!agreed) {
+      this.keep.forget();
+      this.isKept = false;
+      return false;
+    }
+    const own = this.#pairs();
+    this.#read(this.keep.load());
+    this.#read(own);
+    this.isKept = this.keep.save(this.#pairs());
+    return this.isKept;
   }
 
-  get isKept() {
-    return this.keep !== null && this.keep.isKept;
+  /** Another page of the same address has changed what is kept: it is taken over where this one keeps, too. */
+  follow() {
+    if (!this.isKept) return;
+    this.isKept = this.keep.isThere;
+    if (!this.isKept) return;
+    this.map.clear();
+    this.#read(this.keep.load());
   }
 
   /** All ratings as a table. */
@@ -68,7 +86,7 @@ export class Ratings {
 
   /** Add the ratings of a table; how many were of this catalogue, and how many were not. */
   addCsv(text) {
-    if (text.length > LARGEST_FILE) throw new Error("the file is too large for a list of ratings");
+    if (text.length > LARGEST_FILE) throw new Error("it is too large for a list of ratings");
     const pairs = fromCsv(text, this.range === null);
     const known = this.#read(pairs);
     this.#save();
@@ -113,7 +131,7 @@ export class Keep {
     }
   }
 
-  get isKept() {
+  get isThere() {
     try {
       return this.storage.getItem(this.key) !== null;
     } catch {

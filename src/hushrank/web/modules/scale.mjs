@@ -14,22 +14,26 @@ export function stepsOf(range) {
   return null;
 }
 
-/** A rating with few digits. */
-export function show(rating) {
-  return String(Number(rating.toPrecision(4)));
+/** How many digits behind the point tell a hundredth of a range. */
+function digitsOf([low, high]) {
+  return Math.min(Math.max(2 - Math.floor(Math.log10((high - low) / 4)), 0), 100);
+}
+
+/** A rating with the digits that its range asks for, and none that say nothing. */
+export function show(rating, range) {
+  return range === null ? "1" : String(Number(rating.toFixed(Math.min(digitsOf(range) + 1, 100))));
 }
 
 /** How items are rated, in words. */
 export function sayScale(range) {
   if (range === null) return "Press what you have. To take it back, press it again.";
-  const ends = `${show(range[0])} is worst, ${show(range[1])} is best.`;
+  const ends = `${show(range[0], range)} is worst, ${show(range[1], range)} is best.`;
   return `${ends} To take a rating back, ${stepsOf(range) ? "press it again" : "empty its field"}.`;
 }
 
 /** A prediction with the digits that its range asks for. */
 export function showPrediction(rating, range) {
-  const digits = range === null ? 3 : Math.min(Math.max(2 - Math.floor(Math.log10((range[1] - range[0]) / 4)), 0), 20);
-  return Number.isFinite(rating) ? rating.toFixed(Math.min(digits, 20)) : String(rating);
+  return Number.isFinite(rating) ? rating.toFixed(range === null ? 3 : digitsOf(range)) : String(rating);
 }
 
 /** Whether a rating says that one likes an item (1), that one does not (-1), or neither, seen from the middle. */

@@ -1,5 +1,10 @@
 /** Finding items by titles and kinds: without accents and case, all words of the query in any order. */
 
+/** A text without signs that turn the direction of what stands beside it. */
+export function plain(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
 /** A text as it is compared: lower case, without accents, one space between words. */
 export function normalize(text) {
   return text.normalize("NFKD").replace(/\p{M}+/gu, "").toLowerCase().replace(/\s+/g, " ").trim();

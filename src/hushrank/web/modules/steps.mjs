@@ -12,7 +12,7 @@ import { show, stepsOf } from "./scale.mjs";
 export function ratingControl(range, chosen, label, rate) {
   if (range === null) return ownButton(chosen !== undefined, label, rate);
   const steps = stepsOf(range);
-  return steps === null ? numberField(range, chosen, label, rate) : stepButtons(steps, chosen, label, rate);
+  return steps === null ? numberField(range, chosen, label, rate) : stepButtons(range, steps, chosen, label, rate);
 }
 
 function ownButton(isOwn, label, rate) {
@@ -23,7 +23,7 @@ function ownButton(isOwn, label, rate) {
 }
 
 /** Buttons of which one is on the way of the Tab key; arrows go to the others, Enter and Space choose. */
-function stepButtons(steps, chosen, label, rate) {
+function stepButtons(range, steps, chosen, label, rate) {
   const reached = Math.max(steps.indexOf(chosen), 0);
   const buttons = steps.map((step, i) => {
     const attributes = {
@@ -32,7 +32,7 @@ function stepButtons(steps, chosen, label, rate) {
       tabindex: i === reached ? 0 : -1,
       "data-control": `step ${i}`,
     };
-    const button = make("button", attributes, show(step));
+    const button = make("button", attributes, show(step, range));
     button.addEventListener("click", () => rate(step === chosen ? undefined : step));
     return button;
   });
@@ -52,11 +52,11 @@ function stepButtons(steps, chosen, label, rate) {
 function numberField(range, chosen, label, rate) {
   const [low, high] = range;
   const attributes = { type: "number", min: low, max: high, step: "any", "data-control": "number" };
-  attributes["aria-label"] = `Rate ${label} from ${show(low)} to ${show(high)}`;
-  const field = make("input", { ...attributes, value: chosen === undefined ? null : show(chosen) });
+  attributes["aria-label"] = `Rate ${label} from ${show(low, range)} to ${show(high, range)}`;
+  const field = make("input", { ...attributes, value: chosen === undefined ? null : show(chosen, range) });
   field.addEventListener("change", () => {
     const given = field.valueAsNumber;
     rate(Number.isFinite(given) ? Math.min(Math.max(given, low), high) : undefined);
   });
-  return make("div", { class: "steps" }, field, make("span", { class: "soft" }, ` ${show(low)} to ${show(high)}`));
+  return make("div", { class: "steps" }, field, make("span", { class: "soft" }, ` ${show(low, range)} to ${show(high, range)}`));
 }
