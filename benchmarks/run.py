@@ -1,10 +1,9 @@
-"""Run every benchmark and write benchmarks/RESULTS.md, of which only the section of `make bench-scale` is kept."""
+"""Run every benchmark of `make bench` and put its section into benchmarks/RESULTS.md; other sections stay."""
 
 import importlib
 import time
 
-import bench_scale
-from measure import RESULTS, versions
+from measure import RESULTS, replace_section, versions
 
 NAMES = (
     "bench_start",
@@ -32,17 +31,17 @@ NAMES = (
 
 
 def main() -> None:
-    """Collect the tables of all benchmarks."""
-    lines = ["# Benchmark results", "", f"Made by `make bench` with {versions()}. CPU times; read them as ratios.", ""]
+    """Run all benchmarks, and put each section in the place of its older one."""
+    head = f"# Benchmark results\n\nMade by `make bench` with {versions()}. CPU times; read them as ratios.\n"
+    _, found, sections = (RESULTS.read_text() if RESULTS.exists() else "").partition("\n## ")
+    RESULTS.write_text(f"{head}{found}{sections}")
     for name in NAMES:
         module = importlib.import_module(name)
         start = time.perf_counter()
         print(f"{name} ...", flush=True)
         result = module.run()
         print("\n".join(result), f"\n{time.perf_counter() - start:.0f} s", flush=True)
-        lines += [f"## {module.TITLE}", "", f"`python benchmarks/{name}.py`", "", *result, ""]
-    kept = RESULTS.read_text().partition(f"## {bench_scale.TITLE}\n") if RESULTS.exists() else ("", "", "")
-    RESULTS.write_text("\n".join(lines) + (f"\n{kept[1]}{kept[2]}" if kept[1] else ""))
+        replace_section(module.TITLE, f"python benchmarks/{name}.py", result)
 
 
 if __name__ == "__main__":

@@ -226,8 +226,8 @@ def compare(statement: Any, source: str, other: str) -> str:
     try:
         if kind == "model":
             changed = comparison.compare_with_model(statement, find("load")(other), file_sha256(other))
-            named = statement.record.file_sha256
-            return f"{'it is about this file' if named else 'its record is that of this model'}{comparison.say_changed(changed)}"
+            told = "it is about this file" if statement.record.file_sha256 else "its record is that of this model"
+            return f"{told}{comparison.say_changed(changed)}"
         if kind == "ledger":
             with find("Ledger")(other) as ledger:
                 since = comparison.compare_with_ledger(statement, ledger)

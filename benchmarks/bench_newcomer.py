@@ -2,9 +2,9 @@
 
 Clones the project into a temporary folder and types what stands in the README, in its order: `make demo`, the commands
 of the block that ends in `hushrank recommend`, and the first recommender in Python, line by line at a prompt. Packages
-are downloaded again, and kernels compiled. Nothing that is installed here is used but make, git and Python.
+are downloaded again, and kernels compiled. On the path nothing that is installed here is used but make, git and Python.
 
-    python benchmarks/newcomer.py [REPOSITORY]
+    .venv/bin/python benchmarks/bench_newcomer.py [REPOSITORY]
 """
 
 import os
@@ -18,8 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from measure import replace_section, table  # noqa: E402  (of this folder)
 from page_support import Command, take_apart  # noqa: E402  (needs the folder of the tests)
 
+TITLE = "The path of a newcomer"
 LIMIT_SECONDS = 300
 OURS = ("PYTHONPATH", "VIRTUAL_ENV", "NUMBA_CACHE_DIR", "COLUMNS")  # what a newcomer has not set
 
@@ -59,15 +61,20 @@ def typed(text: str, folder: Path, variables: dict[str, str], **others: str) -> 
 
 def show(seconds: float, text: str) -> None:
     """A line of the table; what a command says about itself is left out."""
-    print(f"{seconds:8.1f} s  {text.split(' # ')[0].rstrip()}", flush=True)
+    print(f"{seconds:8.1f} s  {named(text)}", flush=True)
+
+
+def named(text: str) -> str:
+    """A command without what it says about itself."""
+    return text.split(" # ")[0].rstrip()
 
 
 def main(repository: str) -> None:
-    """Walk the path and print the time of every step."""
+    """Walk the path, and print and record the time of every step."""
     variables = {name: value for name, value in os.environ.items() if name not in OURS} | {"PIP_NO_CACHE_DIR": "1"}
     with tempfile.TemporaryDirectory(prefix="newcomer-") as temporary:
         folder = Path(temporary)
-        total = typed(f"git clone -q '{repository}' hushrank", folder, variables)
+        steps = [("git clone", typed(f"git clone -q '{repository}' hushrank", folder, variables))]
         clone = folder / "hushrank"
         readme = (clone / "README.md").read_text(encoding="utf-8")
         for text in on_the_command_line(readme):
@@ -76,10 +83,15 @@ def main(repository: str) -> None:
                 variables["PATH"] = assignment[1].replace("$PWD", str(clone)).replace("$PATH", variables["PATH"])
                 show(0.0, text)
             else:
-                total += typed(text, clone, variables)
+                steps.append((named(text), typed(text, clone, variables)))
+        total = sum(seconds for _, seconds in steps)
         show(total, "from the clone to a first private recommendation on the command line")
         print("after that, the first recommender of the README in Python, line by line:")
-        typed(".venv/bin/python -i", clone, variables, input=at_the_prompt(readme))
+        last = typed(".venv/bin/python -i", clone, variables, input=at_the_prompt(readme))
+    rows = [(f"`{step}`".replace("|", "\\|"), f"{seconds:.1f}") for step, seconds in steps]
+    rows.append((f"to a first private recommendation (at most {LIMIT_SECONDS})", f"{total:.1f}"))
+    rows.append(("after that, the first recommender of the README in Python", f"{last:.1f}"))
+    replace_section(TITLE, "python benchmarks/bench_newcomer.py", table(("step", "seconds"), rows))
     if total > LIMIT_SECONDS:
         raise SystemExit(f"more than {LIMIT_SECONDS} seconds")
 
