@@ -123,7 +123,10 @@ def _quality(model: Any, rounding: RoundingError, precision: str) -> Iterator[st
     if means:
         yield f"{means[:1].upper()}{means[1:]}. Such items are called uncertain."
     yield say_rounding(rounding, precision, is_implicit=model._is_implicit)
-    yield "“Because” names ratings of yours that moved an item up, by this model; it does not say why you like things."
+    yield (
+        "“Because” names ratings of yours that moved an item up beside other items, by this model; it does not say why "
+        "you like things."
+    )
 
 
 def say_rounding(rounding: RoundingError, precision: str, *, is_implicit: bool) -> str:

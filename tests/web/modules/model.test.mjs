@@ -57,6 +57,16 @@ test("influences add up to the move of a prediction", () => {
   assert.ok(moves.get(0) > 0 && moves.get(2) > 0 && moves.get(3) < 0);
 });
 
+test("beside a typical item, what moves all items alike moves none", () => {
+  const model = small({ columns: { precision: "int8", codes: base64(Int8Array.of(1, 0, 1, 2, 1, 4, 1, -2)), scales: [1, 0.5] } });
+  assert.deepEqual([...model.typical], [1, 0.5]);
+  const fit = model.foldIn(new Map([[0, 1], [2, 4]]));
+  const sum = (moves) => [...moves.values()].reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(sum(model.influence(3, fit, model.typical)) - fit.z[1] * (-1 - 0.5)) < 1e-14);
+  assert.ok(Math.abs(sum(model.influence(3, fit)) - (fit.z[0] - fit.z[1])) < 1e-14);
+  assert.equal(sum(model.influence(0, fit, Float64Array.of(1, 0))), 0);
+});
+
 test("ratings out of the range are clipped, predictions too", () => {
   const model = small();
   assert.equal(model.scaled(99), 1);

@@ -18,6 +18,14 @@ export class Model {
     this.nItems = this.base.length;
     this.range = data.range;
     this.prior = this.#prior(data);
+    this.typical = this.#typical();
+  }
+
+  /** The mean row of the columns: what a typical item is. */
+  #typical() {
+    const sum = new Float64Array(this.width);
+    for (let i = 0; i < this.columns.length; i++) sum[i % this.width] += this.columns[i];
+    return sum.map((value) => value / this.nItems);
   }
 
   /** What is added to the Gram matrix of everybody's columns. */
@@ -103,13 +111,18 @@ export class Model {
     return found;
   }
 
-  /** By how much each own rating moved the prediction of an item, by position; their sum is the whole move. */
-  influence(position, { L, residuals }) {
+  /**
+   * By how much each own rating moved the prediction of an item, by position; their sum is the whole move.
+   *
+   * Beside a row, such as the typical one, how much more than the prediction of an item that has this row.
+   */
+  influence(position, { L, residuals }, beside = null) {
     const { width, columns } = this;
     const moves = new Map();
     if (L === null) return moves;
     const start = position * width;
-    const direction = solve(L, width, columns.subarray(start, start + width));
+    const row = columns.slice(start, start + width);
+    const direction = solve(L, width, beside === null ? row : row.map((value, a) => value - beside[a]));
     for (const [own, residual] of residuals) {
       let product = 0;
       for (let a = 0; a < width; a++) product += columns[own * width + a] * direction[a];

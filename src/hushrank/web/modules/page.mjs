@@ -113,7 +113,7 @@ export class Page {
 
   #because(position, fit, slopes) {
     if (!this.ratings.size || !this.hasTastes) return "";
-    const own = causes(this.model.influence(position, fit));
+    const own = causes(this.model.influence(position, fit, this.model.typical)); // beside others: offsets move all
     const liked = this.features.reasons(position, slopes);
     return sayBecause(own, liked, this.ratings.map, this.model.range, (at) => this.titles[at]);
   }
