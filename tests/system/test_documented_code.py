@@ -60,7 +60,8 @@ def run(code, addresses):
     for theirs, ours in addresses.items():
         text = text.replace(theirs, ours)
     names = names_of_readers()
-    with contextlib.ExitStack() as after, Client(addresses[SCHEDULER].strip('"')):
+    # The client that a page starts ends first: who leaves last puts back what was current when it came.
+    with Client(addresses[SCHEDULER].strip('"')), contextlib.ExitStack() as after:
         exec(compile(text, f"{code.page}:{code.line}", "exec"), names)
         if isinstance(names.get("client"), Client):
             after.enter_context(names["client"].cluster)
