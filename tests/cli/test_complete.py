@@ -322,3 +322,10 @@ def test_odd_counts_of_items_are_one_clear_line(folder, count):
     result = run(f"ratings.parquet --items {count} {BASIC} --out model.hush")
     assert result.exit_code == 2 or isinstance(result.exception, InvalidParameter)
     assert not (folder / "model.hush").exists()
+
+
+def test_ids_that_are_not_those_of_the_ratings_are_suspected(folder):
+    (folder / "other.csv").write_text("item\n" + "".join(f"{1000 + j}\n" for j in range(N_ITEMS)))
+    suspected = "no item stands above the noise: there are too few people for this budget, or the ids of --items"
+    assert suspected in " ".join(run(f"ratings.csv --items other.csv {BASIC} --out a.hush").output.split())
+    assert suspected not in " ".join(run(f"ratings.csv --items {N_ITEMS} {BASIC} --out b.hush").output.split())

@@ -64,3 +64,13 @@ def test_options_in_any_order(movies):
     pair = [["--titles", str(movies)], ["--item-col", "movieId"], ["--title-col", "genres"]]
     for order in (1, -1):
         assert CliRunner().invoke(command, [word for part in pair[::order] for word in part]).output == "x\n"
+
+
+def test_items_without_a_title_are_told_once(movies, capsys):
+    titles = Titles(movies, "movieId")
+    assert titles.note_missing([7, 8]) == 2 and capsys.readouterr().err == ""
+    assert [titles.note_missing([7, 9, 10]) for _ in range(2)] == [1, 1]  # that of 9 is empty
+    told = capsys.readouterr().err
+    assert told == f"hushrank: 2 of 3 items have no title in {movies}: their ids are shown\n"
+    assert Titles(movies, "movieId").note_missing([1]) == 0
+    assert "1 of 1 items have no title" in (told := capsys.readouterr().err) and "are the ids of both the same?" in told

@@ -47,7 +47,7 @@ class Titles:
 
     def note_missing(self, items: Sequence[Any]) -> int:
         """How many items have a title; says once on stderr where some have none, since their ids are shown instead."""
-        n_found = sum(1 for place in self._find(items) if place >= 0)
+        n_found = sum(1 for place in self._find(items) if place >= 0 and self._texts[place])
         if n_found < len(items) and not self._is_noted:
             self._is_noted = True
             asked = "are the ids of both the same?" if n_found == 0 else "their ids are shown"
