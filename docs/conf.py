@@ -20,7 +20,7 @@ autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = ["Privacy"]
-smartquotes_action = "D"  # dashes; quotes in docstrings belong to values, such as radius="public"
+smartquotes = False  # options have two dashes, and quotes belong to values, such as radius="public"
 default_role = "py:obj"
 nitpicky = True
 # Types in docstrings are words for people ("float > 0"), and names in them may be those of parameters.

@@ -48,13 +48,13 @@ def test_titles_and_numbers_for_machines(folder):
     result = run("model.hush", "--titles", "titles.csv", "--item-col", "movieId", "--out", "page.html", "--json")
     told = json.loads(result.output)
     assert told["page"] == "page.html" and told["bytes"] == (folder / "page.html").stat().st_size
-    assert told["precision"] == "float16" and told["rounding"]["visitors"] == 64
+    assert told["has_tastes"] is True and told["precision"] == "float16" and told["rounding"]["visitors"] == 64
     assert titles_in(folder / "page.html")[3] == f"{HOSTILE} 3"
 
 
 def test_titles_of_other_items_make_no_page_and_missing_ones_are_told(folder):
     (folder / "some.csv").write_text("item,title\n0,One\n3,Two\n3,Three\n99,None\n")
-    told = run("model.hush", "--titles", "some.csv", "--out", "page.html").stderr
+    told = run("model.hush", "--titles", "some.csv", "--out", "page.html").output
     assert f"hushrank: {N_ITEMS - 2} of {N_ITEMS} items have no title in some.csv: their ids are shown\n" in told
     (folder / "other.csv").write_text("item,title\nb054,One\n")
     refused = run("model.hush", "--titles", "other.csv", "--out", "other.html")
@@ -65,7 +65,7 @@ def test_titles_of_other_items_make_no_page_and_missing_ones_are_told(folder):
 def test_a_model_without_tastes_is_told(folder):
     facts = {"epsilon": 0.02, "delta": 1e-6, "rating_range": (1, 5)}
     hushrank.PrivateCompletion(2, **facts).fit(np.ones((20, 30))).save(folder / "flat.hush")
-    assert "no factors above the noise" in run("flat.hush", "--out", "flat.html").stderr
+    assert "no factors above the noise" in run("flat.hush", "--out", "flat.html").output
     page = (folder / "flat.html").read_text(encoding="utf-8")
     assert "This model has found no tastes" in page and '"hasTastes":false' in page
 

@@ -36,7 +36,6 @@ def test_what_was_stated_otherwise_is_named():
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("approved",), True),
         (("deployment", "privacy_loss", "privacy_unit_description"), None),
         (("deployment", "model", "actors"), "Nobody."),
         (("deployment", "dp_flavor", "data_domain"), "Everything."),
@@ -49,6 +48,17 @@ def test_a_field_in_part_or_missing_or_approved_is_named_as_well(path, value):
     model = small("PrivateCovariance")
     edited = Statement.from_fields(changed(model_statement(model).fields, path, value))
     assert compare_with_model(edited, model) == [".".join(path)]
+
+
+def test_approval_is_the_registrys_and_lines_may_be_broken_anywhere():
+    model = small("PrivateCovariance")
+    fields = model_statement(model).fields
+    path = ("deployment", "dp_flavor", "data_domain")
+    told = fields["deployment"]["dp_flavor"]["data_domain"].replace(" ", "\n")
+    edited = Statement.from_fields(changed(changed(fields, ("approved",), True), path, told))
+    assert compare_with_model(edited, model) == []
+    approved = Statement.from_fields(changed(fields, ("approved",), True))
+    assert known_hash(approved, Statement.from_fields(fields).fields_sha256) == "the hash is that of all its fields"
 
 
 def test_what_the_publisher_adds_behind_is_not_named():

@@ -60,6 +60,7 @@ def test_what_the_publisher_adds_is_on_the_page_and_so_is_the_name_of_the_file()
     page = statement_page(Statement.from_fields(changed(fields, path, f"{told} A row is a visit.")), "our visits.yaml")
     assert f"{told} A row is a visit." in Document(page).text
     assert "hushrank statement 'our visits.yaml'" in Document(page).text
+    assert "hushrank statement ./-x.yaml" in Document(statement_page(Statement.from_fields(fields), "-x.yaml")).text
     without = statement_page(Statement.from_fields(changed(fields, path, None)))
     assert f"Protected is one row of the data. {told}" in Document(without).text
 

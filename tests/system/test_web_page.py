@@ -273,7 +273,7 @@ def test_two_tabs_keep_what_their_own_visitors_agreed_to(browser, pages):
         rate(first, TITLES[3], 4)
         rate(second, TITLES[7], 0)
         kept = "Object.values(localStorage)"
-        assert first.evaluate(kept) == ['[["3",5]]'] and not second.is_checked("#keep")
+        assert first.evaluate(kept) == ['{"range":[1,5],"ratings":[["3",5]]}'] and not second.is_checked("#keep")
         second.check("#keep")  # joined with what the other one keeps, which follows
         rows(first, "own").nth(1).wait_for()
         assert rows(second, "own").count() == 2
@@ -281,6 +281,50 @@ def test_two_tabs_keep_what_their_own_visitors_agreed_to(browser, pages):
         second.wait_for_function("!document.getElementById('keep').checked")
         rate(second, TITLES[9], 2)
         assert second.evaluate(kept) == [] and rows(second, "own").count() == 3
+
+
+def test_a_number_that_is_typed_stays_while_another_tab_rates(browser, pages):
+    with visit(browser, pages, "percent") as seen:
+        first, second = seen.page, seen.context.new_page()
+        second.goto(seen.path.as_uri())
+        for page in (first, second):
+            page.check("#keep")
+        first.locator("#results input").first.fill("77")
+        second.locator("#results input").nth(1).fill("12")
+        second.keyboard.press("Enter")
+        first.wait_for_function("Object.values(localStorage)[0].includes('12')")
+        assert first.locator("#results input").first.input_value() == "77" and rows(first, "own").count() == 0
+        first.keyboard.press("Enter")
+        assert rows(first, "own").count() == 2
+        rows(second, "own").nth(1).wait_for()
+
+
+def test_what_cannot_be_kept_is_told(browser, pages):
+    with visit(browser, pages) as seen:
+        seen.page.check("#keep")
+        seen.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+        rate(seen.page, TITLES[3], 4)
+        assert "This device could not keep your ratings" in seen.page.inner_text("#news")
+        assert not seen.page.is_checked("#keep") and rows(seen.page, "own").count() == 1
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 320, "height": 256}], ids=["phone", "zoomed"])
+def test_the_news_cover_no_control_that_has_the_focus(browser, tmp_path, viewport):
+    model = recommender("ratings")
+    titles = [f"{j} of the longest titles that there can be on a page {'and more ' * 30}" for j in range(N_ITEMS)]
+    export_web(model, tmp_path / "page.html", titles=titles)
+    with Visit(browser, (tmp_path / "page.html").as_uri(), viewport=viewport) as seen:
+        seen.page.locator("#results button").first.click()
+        for _ in range(40):
+            seen.page.keyboard.press("Tab")
+            assert not seen.page.evaluate(COVERED)
+
+
+COVERED = """() => {
+    const one = document.activeElement.getBoundingClientRect(), news = document.getElementById("news");
+    const bar = news.getBoundingClientRect();
+    return one.top >= bar.top && one.bottom <= bar.bottom && getComputedStyle(news).position === "sticky";
+}"""
 
 
 def test_a_newer_page_in_the_same_place_finds_what_was_kept(browser, tmp_path):

@@ -82,6 +82,8 @@ def test_titles_by_id_or_in_order():
     assert data_in(by_id)["titles"][1:4] == [ids[1], "Two", ids[3]]
     stripped = make_web_page(recommender("texts as ids"), titles={ids[2]: " " * 400 + "Two "}).html
     assert data_in(stripped)["titles"][2] == "Two"
+    turned = make_web_page(recommender("texts as ids"), titles={ids[0]: "\u202e", ids[1]: "A", ids[2]: "A\u202e"}).html
+    assert data_in(turned)["titles"][:3] == [ids[0], f"A ({ids[1]})", f"A ({ids[2]})"]
     listed = make_web_page(recommender("ratings"), titles=tuple("x" * 400 for _ in range(N_ITEMS))).html
     assert data_in(listed)["titles"][3] == "x" * MOST_CHARACTERS + " (3)"
 

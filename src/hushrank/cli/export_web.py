@@ -76,7 +76,15 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
     size, rounding = len(to_bytes(page.html)), page.rounding
     if as_json:
         click.echo(
-            json.dumps({"page": str(out), "bytes": size, "precision": precision, "rounding": rounding._asdict()})
+            json.dumps(
+                {
+                    "page": str(out),
+                    "bytes": size,
+                    "precision": precision,
+                    "rounding": rounding._asdict(),
+                    "has_tastes": has_tastes(model),
+                }
+            )
         )
         return
     moved = f"for {rounding.visitors} made-up visitors by at most {at_most(rounding.largest, 2)}"

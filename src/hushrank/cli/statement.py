@@ -1,8 +1,6 @@
 """`hushrank statement`: a privacy statement of a model or a ledger for people outside, and its verification."""
 
-import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -13,9 +11,9 @@ from rich.console import Console
 
 from hushrank.cli.accounts import is_given, ledger_files
 from hushrank.cli.options import JSON_OPTION, options
+from hushrank.cli.statement_sources import file_sha256, files_of, is_hash, kind_of, shown
 from hushrank.cli.tables import printable
 from hushrank.cli.writing import FORCE_OPTION, check_place, resolve, write_text
-from hushrank.data.remote_files import hide_secrets
 from hushrank.exceptions import InvalidParameter, LedgerError, StatementError
 from hushrank.registry import find
 
@@ -23,8 +21,6 @@ DEFAULT_OUT, DEFAULT_PAGE = "statement.yaml", "statement.html"
 
 SHOWN_EVENTS = 10
 
-_HEADS = {b"PK": "model", b"SQLite format 3\0": "ledger"}
-_HASH = re.compile("[0-9a-f]{64}")
 
 PUBLISHER = {
     "name": "Name of what is published.",
@@ -107,21 +103,6 @@ def command(source: str, as_json: bool, **given: Any) -> None:
         _write(source, kind, given, as_json=as_json)
 
 
-def kind_of(source: str) -> str:
-    """What a source is: a model, a ledger or else a statement; StatementError for what cannot be read."""
-    if "://" in source:
-        return "ledger"
-    path = Path(source)
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError(0, "it is not an ordinary file")
-        with path.open("rb") as file:
-            start = file.read(max(map(len, _HEADS)))
-    except (OSError, ValueError) as error:
-        raise StatementError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}.") from error
-    return next((kind for head, kind in _HEADS.items() if start.startswith(head)), "statement")
-
-
 def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> None:
     from hushrank.report.statement_file import to_yaml  # --help needs none of it
     from hushrank.report.statement_page import statement_page
@@ -164,12 +145,6 @@ def make(source: str, kind: str, given: dict[str, Any]) -> Any:
         return ledger_statement(account, publisher, with_notes=not given["without_notes"])
 
 
-def file_sha256(path: str) -> str:
-    """Hash of a file, as sha256sum prints it."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _only_name(ledger: Any) -> str:
     names: list[str] = ledger.names()
     if len(names) != 1:
@@ -185,7 +160,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
     _refuse(given, others, "{1} is for a model or a ledger; edit the statement itself.", "statement")
     page, other = given["page"] if is_given("page") else None, given["against"]
     if page is not None:
-        check_place("--html", page, _files_of(other), "what is compared", force=True)
+        check_place("--html", page, files_of(other), "what is compared", force=True)
         check_place("--html", page, [Path(source)], "the statement", force=given["force"])
     statement = read_statement(source)
     compared = None if other is None else compare(statement, source, other)
@@ -196,7 +171,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
         return
     _echo(f"{source} is in order", *([] if page is None else [f"page written to {page}"]), *say(statement))
-    _echo(*([_ALONE] if compared is None else [f"compared with {hide_secrets(other)}: {compared}"]))
+    _echo(*([_ALONE] if compared is None else [f"compared with {shown(other)}: {compared}"]))
 
 
 _NOTED = "keys, notes and times of the charges are in the statement; --without-notes leaves them out"
@@ -206,18 +181,11 @@ _ALONE = (
 )
 
 
-def _files_of(other: str | None) -> list[Path]:
-    """Files of what a statement is compared with, which no page may overwrite."""
-    if other is None or _HASH.fullmatch(other):
-        return []
-    return ledger_files(other) if kind_of(other) == "ledger" else [Path(other)]
-
-
 def compare(statement: Any, source: str, other: str) -> str:
     """What a comparison with a model, a ledger or a hash has found, if they agree; else StatementError."""
     from hushrank.report import statement_comparison as comparison
 
-    if _HASH.fullmatch(other):
+    if is_hash(other):
         found = comparison.known_hash(statement, other)
         if found is None:
             raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")
@@ -235,9 +203,7 @@ def compare(statement: Any, source: str, other: str) -> str:
     except (ValueError, LedgerError) as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise StatementError(
-            f"{source} does not agree with {hide_secrets(other)}: {str(error).rstrip('.')}."
-        ) from error
+        raise StatementError(f"{source} does not agree with {shown(other)}: {str(error).rstrip('.')}.") from error
     raise click.UsageError("--against must be a model file, a ledger or a hash of 64 digits.")
 
 
@@ -274,8 +240,8 @@ def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) ->
 
 
 def _name(path: Path) -> str:
-    """The name of a file as text; what is no text in it is a question mark."""
-    return path.name.encode("utf-8", "replace").decode()
+    """The name of a file as text; what cannot be seen in it is a question mark."""
+    return "".join(sign if sign.isprintable() else "?" for sign in path.name)
 
 
 def _write_text(text: str, place: Path) -> None:

@@ -48,7 +48,9 @@ class Titles:
     def note_missing(self, items: Sequence[Any]) -> int:
         """How many items have a title; says once on stderr where some have none, since their ids are shown instead."""
         n_found = sum(1 for place in self._find(items) if place >= 0 and self._texts[place])
-        if n_found < len(items) and not self._is_noted:
+        context = click.get_current_context(silent=True)
+        is_quiet = context is not None and context.params.get("quiet")
+        if n_found < len(items) and not self._is_noted and not is_quiet:
             self._is_noted = True
             asked = "are the ids of both the same?" if n_found == 0 else "their ids are shown"
             told = f"{len(items) - n_found:,} of {len(items):,} items have no title in {self._path}"

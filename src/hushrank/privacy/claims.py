@@ -78,7 +78,7 @@ def check_work(event: Event, *, is_pure: bool) -> None:
     counts = leaves(event)
     if any(isinstance(leaf, NonPrivate) for leaf in counts):
         raise ValueError("its event is not private")
-    if any(_largest_loss(leaf) > _LARGEST_LOSS for leaf in counts):
+    if not is_pure and any(_largest_loss(leaf) > _LARGEST_LOSS for leaf in counts):
         raise ValueError("its event is of no use: it hides nothing")
     points = sum(len(leaf.epsilons) for leaf in counts if isinstance(leaf, Mixture))
     # A pure release is one law to convolve with the others, a table is squared for each bit of its count.

@@ -99,8 +99,8 @@ class Statement:
 
     @property
     def fields_sha256(self) -> str:
-        """Hash of all fields with all that they say, whatever the file looks like."""
-        return digest(canonical(dict(self.fields)))
+        """Hash of all fields with all that they say, however the file looks; approval is the registry's to give."""
+        return digest(canonical({**self.fields, "approved": False}))
 
     @property
     def head(self) -> str | None:

@@ -10,8 +10,8 @@ from hushrank.report.statement_fields import NOT_STATED, walk
 from hushrank.report.statement_ledger import LedgerRecord, premised, rows_of
 from hushrank.report.statement_record import ModelRecord
 
-# Described by the publisher, or compared with the record.
-_OF_OTHERS = ("deployment.data_product", "deployment.privacy_loss.privacy_parameters")
+# Decided by the registry, described by the publisher, or compared with the record.
+_OF_OTHERS = ("approved", "deployment.data_product", "deployment.privacy_loss.privacy_parameters")
 
 
 class Since(NamedTuple):
@@ -58,9 +58,11 @@ def changed_fields(statement: Statement, other: Statement) -> list[str]:
 
 
 def _is_alike(mine: Any, theirs: Any) -> bool:
-    if isinstance(theirs, str) and theirs.endswith(NOT_STATED):
-        return (mine or "").startswith(theirs.removesuffix(NOT_STATED))
-    return bool(mine == theirs)
+    """Whether both say the same, wherever lines are broken."""
+    if not isinstance(theirs, str):
+        return bool(mine == theirs)
+    found, expected = " ".join((mine or "").split()), " ".join(theirs.split())
+    return found.startswith(expected.removesuffix(NOT_STATED)) if expected.endswith(NOT_STATED) else found == expected
 
 
 def compare_with_model(statement: Statement, model: Any, file_sha256: str = "") -> list[str]:

@@ -184,7 +184,7 @@ def _checked(statement: Statement, name: str) -> list[Markup]:
             "under a hash. A program reads it, computes the hash and the promise again, and refuses a file in "
             "which they disagree:"
         ),
-        paragraph(element("code", f"hushrank statement {shlex.quote(name)}")),
+        paragraph(element("code", f"hushrank statement {shlex.quote(f'./{name}' if name.startswith('-') else name)}")),
         paragraph(
             "A hash inside a file shows damage and careless edits. Somebody who makes up a whole statement can make up "
             "its hash as well. So compare the hash with one that the publisher has shown elsewhere, or the statement "

@@ -5,6 +5,7 @@ texts, because JavaScript has no 64-bit integers. Words of features are kept by 
 """
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from hushrank.report.rating_model import read_orders
 MOST_KNOWN = 2000
 """Items in the order of their popularity that searches prefer and that visitors are offered first."""
 _MOST_ROUNDS = 3
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _MOST_NUMBERS = 8  # columns of numbers, without squares: more are an embedding, which gives no reasons to people
 
 
@@ -60,6 +62,11 @@ def has_tastes(model: Any) -> bool:
     return bool(model.item_features_[:, n_own:].any() or getattr(model, "n_significant_", model.n_factors_))
 
 
+def to_plain(text: str) -> str:
+    """A text without spaces around it, and without signs that turn the direction of what stands beside it."""
+    return _TURNING.sub("", text).strip()
+
+
 def to_base64(array: NDArray[Any], kind: str) -> str:
     """The bytes of an array as this little-endian type."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")
@@ -96,7 +103,7 @@ def _features(model: Any, is_used: NDArray[np.bool_]) -> dict[str, Any] | None:
     slopes = used[used >= n_own]
     along = model.feature_map_[1:, 1 + slopes]
     return {
-        "names": features.names,
+        "names": [to_plain(name) for name in features.names],
         "kinds": kinds.tolist(),
         "typical": features.typical.tolist(),
         "counts": to_base64(counts, "<u2"),

@@ -24,7 +24,7 @@ from hushrank.report.markup import Markup, element
 from hushrank.report.style import color_style
 from hushrank.web.inlining import inline
 from hushrank.web.layout import page_body
-from hushrank.web.model_data import model_data
+from hushrank.web.model_data import model_data, to_plain
 
 _MODULES = files("hushrank.web") / "modules"
 DEFAULT_NAME = "A private recommender"
@@ -151,7 +151,7 @@ def _list_titles(titles: Any, model: Any) -> list[str] | None:
     wrong = [title for title in found if not isinstance(title, str)]
     if wrong:
         raise InvalidParameter("export_web", "titles", "texts", type(wrong[0]).__name__)
-    return [title.strip()[:MOST_CHARACTERS] or str(item) for title, item in zip(found, ids, strict=True)]
+    return [to_plain(title)[:MOST_CHARACTERS] or str(item) for title, item in zip(found, ids, strict=True)]
 
 
 def _document(name: str, body: Markup, data: Mapping[str, Any]) -> str:

@@ -46,9 +46,9 @@ test("ratings of a page whose visitor has not agreed stay in it, whatever anothe
   first.agree(true);
   second.follow();
   second.set(1, 3);
-  assert.equal(storage.getItem("page"), '[["7",4]]');
+  assert.equal(storage.getItem("page"), '{"range":[1,5],"ratings":[["7",4]]}');
   second.clear();
-  assert.equal(storage.getItem("page"), '[["7",4]]');
+  assert.equal(storage.getItem("page"), '{"range":[1,5],"ratings":[["7",4]]}');
   second.set(1, 3);
   assert.equal(second.agree(true), true); // now both are kept
   first.follow();
@@ -73,7 +73,7 @@ test("deleting all also deletes what is kept", () => {
   ratings.set(0, 4);
   ratings.agree(true);
   ratings.clear();
-  assert.equal(storage.getItem("model"), "[]");
+  assert.equal(storage.getItem("model"), '{"range":[1,5],"ratings":[]}');
   assert.equal(new Ratings(["7"], [1, 5], new Keep(storage, "model")).size, 0);
 });
 
@@ -86,12 +86,72 @@ test("storage that is missing, full or full of other things stops nothing", () =
   assert.equal(full.isKept, false);
   full.agree(false);
   assert.equal(Keep.of({ get localStorage() { throw new Error("denied"); } }, "model"), null);
-  for (const text of ["{", "null", "3", '{"a":1}', '[["7"],[7,3],["9",2],["7",null],["7",9]]']) {
+  const strange = ["{", "null", "3", '{"a":1}', '[["7",4]]', '{"range":[1,5]}', '{"range":[1,5],"ratings":3}'];
+  for (const text of strange) {
     const storage = new Storage();
     storage.setItem("model", text);
     const found = new Ratings(["7"], [1, 5], new Keep(storage, "model"));
-    assert.deepEqual([...found.map], text.startsWith("[[") ? [[0, 5]] : []);
+    found.set(0, 2);
+    assert.deepEqual([found.isKept, found.size, storage.getItem("model")], [false, 1, text]); // it is somebody else's
   }
+  const storage = new Storage();
+  storage.setItem("model", '{"range":[1,5],"ratings":[["7"],[7,3],["9",2],["7",null],["7",9]]}');
+  assert.deepEqual([...new Ratings(["7"], [1, 5], new Keep(storage, "model")).map], [[0, 5]]);
+});
+
+test("ratings that cannot be kept any more stay in the page, and it is told", () => {
+  const storage = new Storage();
+  const ratings = new Ratings(["7", "8"], [1, 5], new Keep(storage, "page"));
+  ratings.set(0, 4);
+  ratings.agree(true);
+  assert.equal(ratings.takeFailure(), false);
+  storage.setItem = broken.setItem;
+  ratings.set(1, 2);
+  assert.deepEqual([ratings.isKept, ratings.takeFailure(), ratings.takeFailure()], [false, true, false]);
+  ratings.follow();
+  assert.deepEqual([...ratings.map], [[0, 4], [1, 2]]);
+});
+
+test("what somebody else has written in the place of what was kept discards nothing", () => {
+  const storage = new Storage();
+  const ratings = new Ratings(["7"], [1, 5], new Keep(storage, "page"));
+  ratings.set(0, 4);
+  ratings.agree(true);
+  storage.setItem("page", "nonsense");
+  ratings.follow();
+  assert.deepEqual([ratings.isKept, ratings.size], [false, 1]);
+});
+
+test("two pages that keep lose nothing of each other", () => {
+  const storage = new Storage();
+  const [first, second] = [0, 1].map(() => new Ratings(["7", "8", "9"], [1, 5], new Keep(storage, "page")));
+  first.agree(true);
+  second.agree(true);
+  first.set(0, 4); // before any of them is told of the other
+  second.set(1, 2);
+  first.set(2, 3);
+  second.remove(0);
+  assert.deepEqual(JSON.parse(storage.getItem("page")).ratings, [["8", 2], ["9", 3]]);
+});
+
+test("another page in the place of this one: items that are gone come back, another range is not taken for this one", () => {
+  const storage = new Storage();
+  const before = new Ratings(["a", "b"], [0, 100], new Keep(storage, "page"));
+  before.set(0, 80);
+  before.set(1, 20);
+  before.agree(true);
+  const fewer = new Ratings(["b", "c"], [0, 100], new Keep(storage, "page"));
+  fewer.set(1, 50);
+  assert.equal(fewer.toCsv(), "item,rating\r\nb,20\r\nc,50\r\n");
+  assert.deepEqual([...new Ratings(["a", "b", "c"], [0, 100], new Keep(storage, "page")).map], [[1, 20], [2, 50], [0, 80]]);
+  for (const range of [[1, 5], null]) {
+    const other = new Ratings(["a", "b"], range, new Keep(storage, "page"));
+    other.set(0, 1);
+    assert.deepEqual([other.isKept, other.size], [false, 1]);
+  }
+  assert.equal(JSON.parse(storage.getItem("page")).ratings.length, 3);
+  before.agree(false);
+  assert.equal(storage.size, 0);
 });
 
 test("files of ratings: known items are read, others counted, the last of several counts", () => {

@@ -7,13 +7,15 @@ test("few steps are buttons, others a field", () => {
   assert.deepEqual(stepsOf([0, 10]).length, 11);
   assert.deepEqual(stepsOf([-2, 2]), [-2, -1, 0, 1, 2]);
   assert.deepEqual(stepsOf([0.5, 5]), [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]);
-  for (const range of [[0, 100], [1, 1.2], [0.25, 5.25], [1e300, 2e300]]) assert.equal(stepsOf(range), null);
+  for (const range of [[0, 100], [1, 1.2], [0.25, 5.25], [1e300, 2e300], [0, 1e-300]]) assert.equal(stepsOf(range), null);
 });
 
 test("numbers have the digits that they need", () => {
   assert.deepEqual([show(4, [1, 5]), show(3.5, [1, 5]), show(10 / 3, [1, 5])], ["4", "3.5", "3.333"]);
   assert.deepEqual(stepsOf([10001, 10005]).map((step) => show(step, [10001, 10005])), ["10001", "10002", "10003", "10004", "10005"]);
   assert.equal(show(2.5e-30, [0, 1e-29]), "2.5e-30");
+  assert.equal(show(1e-8, [1e-8, 1]), "1e-8");
+  assert.equal(show(0, [0, 5]), "0");
   assert.equal(show(87.512, [0, 100]), "87.51");
   assert.equal(showPrediction(4.1249, [1, 5]), "4.12");
   assert.equal(showPrediction(41.26, [0, 100]), "41.3");

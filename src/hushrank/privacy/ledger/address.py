@@ -23,7 +23,7 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     if not isinstance(address, str):
         raise InvalidParameter("Ledger", "where", _REQUIREMENT, where)
     if "://" not in address:
-        if _LIKE_A_URL.match(address):  # a slash too few; what follows may hold a password
+        if looks_like_url(address):  # a slash too few; what follows may hold a password
             raise InvalidParameter("Ledger", "where", _REQUIREMENT, f"{address.partition(':')[0]}:...")
         return SqliteStore(_check_path(address, address))
     # What the user typed may hold a password; only the scheme is repeated in errors.
@@ -40,6 +40,11 @@ def open_store(where: str | os.PathLike[str]) -> Store:
             raise InvalidParameter("Ledger", "where", "a URL with a percent-encoded password (%40 for @)", shown)
         return PostgresStore(url)
     raise InvalidParameter("Ledger", "where", _REQUIREMENT, shown)
+
+
+def looks_like_url(address: str) -> bool:
+    """Whether somebody meant a URL, with slashes or without."""
+    return "://" in address or bool(_LIKE_A_URL.match(address))
 
 
 def _check_path(path: str | None, shown: str) -> str:

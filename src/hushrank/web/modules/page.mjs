@@ -49,7 +49,8 @@ export class Page {
       if (key !== null && key !== keyOf(location)) return;
       this.ratings.follow();
       keep.checked = this.ratings.isKept;
-      this.#showAll();
+      const { type, value, defaultValue } = document.activeElement ?? {};
+      if (type !== "number" || value === defaultValue) this.#showAll(); // else somebody is typing
     });
     byId("export").addEventListener("click", () => this.#writeFile());
     byId("import").addEventListener("change", (event) => this.#readFile(event.target));
@@ -151,9 +152,9 @@ export class Page {
   }
 
   #agree(keep) {
-    keep.checked = this.ratings.agree(keep.checked);
+    const isKept = this.ratings.agree(keep.checked);
     this.#showAll();
-    this.#tell(keep.checked ? "Your ratings are kept on this device." : "This page keeps nothing on this device.");
+    this.#tell(isKept ? "Your ratings are kept on this device." : "This page keeps nothing on this device.");
   }
 
   #writeFile() {
@@ -188,7 +189,10 @@ export class Page {
   }
 
   #tell(news) {
-    say("news", news);
+    const keep = byId("keep");
+    keep.checked = this.ratings.isKept;
+    const told = this.ratings.takeFailure() ? `${news} This device could not keep your ratings.` : news;
+    say("news", byId("news").textContent === told ? `${told}\u00a0` : told); // the same news again is news
   }
 }
 

@@ -14,9 +14,10 @@ export class Ratings {
     this.range = range;
     this.positions = new Map(ids.map((id, position) => [id, position]));
     this.keep = keep;
-    this.isKept = keep !== null && keep.isThere; // from then on only by the visitor of this page
     this.map = new Map();
-    if (this.isKept) this.#read(keep.load());
+    this.others = []; // kept pairs of items that this catalogue has not, perhaps the next one
+    this.isKept = keep !== null && this.#load(); // from then on only by the visitor of this page
+    this.hasFailed = false; // to keep them, since `takeFailure`
   }
 
   get size() {
@@ -37,17 +38,21 @@ export class Ratings {
   }
 
   set(position, rating) {
+    this.follow();
     this.map.set(position, rating);
     this.#save();
   }
 
   remove(position) {
+    this.follow();
     this.map.delete(position);
     this.#save();
   }
 
   clear() {
+    this.follow();
     this.map.clear();
+    this.others = [];
     this.#save();
   }
 
@@ -60,23 +65,28 @@ export class Ratings {
     if (this.keep === null) return false;
     if (!agreed) {
       this.keep.forget();
+      this.others = [];
       this.isKept = false;
       return false;
     }
     const own = this.#pairs();
-    this.#read(this.keep.load());
+    this.#load();
     this.#read(own);
-    this.isKept = this.keep.save(this.#pairs());
+    this.isKept = true;
+    this.#save();
     return this.isKept;
   }
 
-  /** Another page of the same address has changed what is kept: it is taken over where this one keeps, too. */
+  /** Where ratings are kept, those that another page of the same address has changed are taken over. */
   follow() {
-    if (!this.isKept) return;
-    this.isKept = this.keep.isThere;
-    if (!this.isKept) return;
-    this.map.clear();
-    this.#read(this.keep.load());
+    if (this.isKept) this.isKept = this.#load();
+  }
+
+  /** Whether ratings could not be kept since this was asked last. */
+  takeFailure() {
+    const hasFailed = this.hasFailed;
+    this.hasFailed = false;
+    return hasFailed;
   }
 
   /** All ratings as a table. */
@@ -88,6 +98,7 @@ export class Ratings {
   addCsv(text) {
     if (text.length > LARGEST_FILE) throw new Error("it is too large for a list of ratings");
     const pairs = fromCsv(text, this.range === null);
+    this.follow();
     const known = this.#read(pairs);
     this.#save();
     return { known, unknown: pairs.length - known };
@@ -101,7 +112,7 @@ export class Ratings {
   #read(pairs) {
     let known = 0;
     for (const [id, rating] of pairs) {
-      const position = this.positions.get(id) ?? this.positions.get(String(id).trim());
+      const position = this.#find(id);
       if (position === undefined || !Number.isFinite(rating)) continue;
       known += 1;
       this.map.delete(position);
@@ -110,8 +121,24 @@ export class Ratings {
     return known;
   }
 
+  /** Take what is kept, if it is ours and of this range; else nothing changes. Whether it was. */
+  #load() {
+    const pairs = this.keep.load(this.range);
+    if (pairs === null) return false;
+    this.map.clear();
+    this.#read(pairs);
+    this.others = pairs.filter(([id]) => this.#find(id) === undefined);
+    return true;
+  }
+
   #save() {
-    if (this.isKept) this.keep.save(this.#pairs());
+    if (!this.isKept) return;
+    this.isKept = this.keep.save(this.range, [...this.#pairs(), ...this.others]);
+    this.hasFailed ||= !this.isKept;
+  }
+
+  #find(id) {
+    return this.positions.get(id) ?? this.positions.get(String(id).trim());
   }
 }
 
@@ -131,29 +158,21 @@ export class Keep {
     }
   }
 
-  get isThere() {
+  /** The pairs that were kept for this range; null where there are none, or anything else. */
+  load(range) {
     try {
-      return this.storage.getItem(this.key) !== null;
-    } catch {
-      return false;
-    }
-  }
-
-  /** The pairs that were kept; none where it holds anything else. */
-  load() {
-    try {
-      const pairs = JSON.parse(this.storage.getItem(this.key) ?? "[]");
+      const kept = JSON.parse(this.storage.getItem(this.key));
       const isPair = (pair) => Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "number";
-      return Array.isArray(pairs) ? pairs.filter(isPair) : [];
+      return JSON.stringify(kept.range) === JSON.stringify(range) ? kept.ratings.filter(isPair) : null;
     } catch {
-      return [];
+      return null;
     }
   }
 
   /** Whether it could be written. */
-  save(pairs) {
+  save(range, ratings) {
     try {
-      this.storage.setItem(this.key, JSON.stringify(pairs));
+      this.storage.setItem(this.key, JSON.stringify({ range, ratings }));
       return true;
     } catch {
       return false;

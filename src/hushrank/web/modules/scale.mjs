@@ -7,7 +7,7 @@ export function stepsOf(range) {
   const [low, high] = range;
   for (const step of [1, 0.5]) {
     const count = (high - low) / step + 1;
-    if (Number.isInteger(count) && count <= MOST_STEPS && Number.isInteger(low / step)) {
+    if (Number.isInteger(count) && count >= 2 && count <= MOST_STEPS && Number.isInteger(low / step)) {
       return Array.from({ length: count }, (_, i) => low + i * step);
     }
   }
@@ -21,7 +21,9 @@ function digitsOf([low, high]) {
 
 /** A rating with the digits that its range asks for, and none that say nothing. */
 export function show(rating, range) {
-  return range === null ? "1" : String(Number(rating.toFixed(Math.min(digitsOf(range) + 1, 100))));
+  if (range === null) return "1";
+  const shown = Number(rating.toFixed(Math.min(digitsOf(range) + 1, 100)));
+  return String(shown === 0 ? Number(rating.toPrecision(3)) : shown);
 }
 
 /** How items are rated, in words. */
