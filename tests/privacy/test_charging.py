@@ -7,7 +7,7 @@ import pytest
 
 from hushrank.exceptions import BudgetExceeded
 from hushrank.privacy.calibration import event_for
-from hushrank.privacy.charging import MAYBE_SPENT, SPENT, OtherTerms, charged, check_payable, findings_of
+from hushrank.privacy.charging import MAYBE_SPENT, SPENT, OtherTerms, charged, check_payable, findings_of, note_of
 from hushrank.privacy.events import Composed, Gaussian, Pure
 from hushrank.privacy.guarantee import Budget, Neighbors, Unit
 from hushrank.privacy.ledger import Ledger
@@ -32,6 +32,18 @@ def test_a_charge_names_the_release_and_its_premise(account):
     first, second = account.history()[1:]
     assert (first.note, second.note) == ("PrivateThing", "PrivateThing, provided that nobody looks")
     assert first.key != second.key and len(first.key) == 32
+
+
+def test_a_charge_for_a_bounded_change_of_a_row_takes_for_granted_that_rows_are_bounded(account):
+    """The account hides whole rows, of which a stream may bring any number of such changes."""
+    run(account, budget=Budget(1.0, 1e-6, bound=2.0))
+    run(account, budget=Budget(1.0, 1e-6, bound=0.5, premise="nobody looks"))
+    bounded = "no row of the stream has a norm above"
+    assert [entry.note for entry in account.history()[1:]] == [
+        f"PrivateThing, bound 2, provided that {bounded} 2 in total",
+        f"PrivateThing, bound 0.5, provided that nobody looks; {bounded} 0.5 in total",
+    ]
+    assert note_of("Sketch", Budget(1.0, unit="entry", bound=3.0)) == "Sketch, bound 3"
 
 
 @pytest.mark.parametrize(

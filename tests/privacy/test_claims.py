@@ -180,3 +180,12 @@ def test_a_guarantee_beside_its_budget_alone(name):
     ):
         with pytest.raises(ValueError, match=message):
             check_stated(replace(given, **changes), budget)
+
+
+def test_a_change_of_another_size_is_refused():
+    budget = replace(GDP, unit="row", bound=1.0)
+    given = accountant.guarantee(Gaussian(4.3), budget, numerics="exact")
+    check_stated(given, budget)
+    for bound in (None, 2.0):
+        with pytest.raises(ValueError, match="hides changes of another size than its parameters"):
+            check_stated(replace(given, bound=bound), budget)

@@ -13,6 +13,7 @@ import pytest
 from hushrank.exceptions import InvalidParameter
 from hushrank.privacy import accountant, events
 from hushrank.privacy.events import (
+    MOST_NESTED,
     Composed,
     Gaussian,
     Mixture,
@@ -186,7 +187,7 @@ def deep(depth):
             lambda: from_dict({"type": "Pure", "epsilon": 1, "x": 1}),
             r"'x' was made by a newer version of hushrank; got",
         ),
-        (lambda: from_dict(deep(2000)), r"^description of from_dict must be nested less deeply"),
+        (lambda: from_dict(deep(2000)), r"^description of from_dict must be nested 64 times at most"),
         (lambda: Mixture([0, 10**400], [0.5, 0.1]), r"^epsilons of Mixture must be an iterable of floats"),
         (lambda: from_dict({"type": "Composed", "events": 1}), r"must be a Composed of a list of events"),
         (lambda: from_dict({"type": "Composed", "events": [1]}), r"^description of from_dict must be of a"),
@@ -213,3 +214,20 @@ def test_together_wraps_only_what_is_more_than_one():
     assert together([Pure(0.5)]) == Pure(0.5)
     assert together(iter([Pure(0.5), Gaussian(2.0)])) == Composed([Pure(0.5), Gaussian(2.0)])
     assert together([]) == Composed([])
+
+
+def nested(depth):
+    event = Pure(1.0)
+    for k in range(depth):
+        event = Repeated(event, 1) if k % 2 else Composed([event])
+    return event
+
+
+def test_an_event_is_written_as_deep_as_it_is_read():
+    """What is written is read again, and nobody who walks what was read runs out of stack."""
+    deepest = nested(MOST_NESTED - 1)
+    assert from_dict(json.loads(json.dumps(to_dict(deepest)))) == deepest
+    with pytest.raises(InvalidParameter, match=r"^event of to_dict must be nested 64 times at most"):
+        to_dict(nested(MOST_NESTED))
+    with pytest.raises(InvalidParameter, match=r"^description of from_dict must be nested 64 times at most"):
+        from_dict({"type": "Composed", "events": [to_dict(deepest)]})

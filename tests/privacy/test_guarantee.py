@@ -124,6 +124,9 @@ def test_budget_refusals(values, message):
         ({"event": "x"}, r"^event of Guarantee must be made of Gaussian"),
         ({"numerics": "x"}, r"^numerics of Guarantee must be 'exact' or 'idealized'; got 'x'\.$"),
         ({"reproducible": 1}, r"^reproducible of Guarantee must be True or False; got 1\.$"),
+        ({"bound": 0.0}, r"^bound of Guarantee must be a finite float > 0; got 0\.0\.$"),
+        ({"bound": math.inf}, r"^bound of Guarantee must be a finite float > 0; got inf\.$"),
+        ({"bound": "1"}, r"^bound of Guarantee must be a finite float > 0; got '1'\.$"),
     ],
 )
 def test_guarantee_refusals(changes, message):
@@ -137,7 +140,7 @@ def test_guarantee_refusals(changes, message):
         ({**make_guarantee().to_dict(), "note": 1}, r"'note' was made by a newer version of hushrank; got"),
         (
             {"epsilon": 1.0},
-            r"must be a Guarantee of epsilon, delta, neighbors, unit, event, numerics, reproducible, premise; got",
+            r"must be a Guarantee of epsilon, delta, neighbors, unit, event, numerics, reproducible, premise, bound; ",
         ),
         (None, r"must be a dict of its fields; got None"),
     ],
@@ -151,3 +154,13 @@ def test_a_description_without_a_field_of_later_versions_has_its_default():
     description = make_guarantee().to_dict()
     assert description.pop("reproducible") is False
     assert Guarantee.from_dict(description) == make_guarantee()
+
+
+def test_how_large_a_unit_is_belongs_to_a_guarantee():
+    given = make_guarantee(unit="row", bound=0.1)
+    assert "unit=row, bound=0.1, event=" in str(given) and "bound" not in str(make_guarantee())
+    assert given.to_dict()["bound"] == 0.1 and "bound" not in make_guarantee().to_dict()  # as older versions wrote it
+    assert Guarantee.from_dict(json.loads(json.dumps(given.to_dict()))) == given != make_guarantee(unit="row")
+    assert Budget(1.0, bound=3).bound == 3.0 and Budget(1.0).bound is None
+    with pytest.raises(InvalidParameter, match=r"^bound of Budget must be a finite float > 0"):
+        Budget(1.0, bound=-1.0)

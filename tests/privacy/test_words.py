@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
 from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
-from hushrank.privacy.words import adjacency_in_words, factor_in_words, in_words, noise_in_words, not_hidden_in_words
+from hushrank.privacy.words import (
+    adjacency_in_words,
+    factor_in_words,
+    in_words,
+    noise_in_words,
+    not_hidden_in_words,
+    unit_in_words,
+)
+
+CHANGES = (Unit.ENTRY, Unit.RANK1, Unit.FROBENIUS)  # of a bounded size, whoever makes them
 
 
 def make(**changes):
@@ -45,7 +54,9 @@ def test_what_neighbors_differ_by():
     replaced = {adjacency_in_words(Neighbors.REPLACE, unit) for unit in Unit}
     removed = {adjacency_in_words(Neighbors.ADD_REMOVE, unit) for unit in Unit}
     assert len(replaced | removed) == 2 * len(Unit)
-    assert all(words.endswith(" was replaced by anything else.") for words in replaced)
+    of_wholes = {adjacency_in_words(Neighbors.REPLACE, unit) for unit in Unit if unit not in CHANGES}
+    assert all(words.endswith(" was replaced by anything else.") for words in of_wholes)
+    assert all(words.endswith(" was replaced by another one.") for words in replaced - of_wholes)
     assert "Two data sets are adjacent if everything from any one user was added or removed." in removed
 
 
@@ -53,6 +64,30 @@ def test_what_neighbors_differ_by():
 def test_what_a_unit_leaves_open_is_said_apart_as_well(unit):
     said = not_hidden_in_words(unit)
     assert said in in_words(make(unit=unit)) and bool(said) == (unit is not Unit.USER)
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize("unit", [*CHANGES, Unit.ROW])
+def test_a_change_of_bounded_size_is_told_with_its_size(unit, neighbors):
+    """A row of a stream is no row of a table: it is hidden as far as its bound goes, and the promise says so."""
+    words = in_words(make(unit=unit, neighbors=neighbors, bound=0.30000004))
+    assert "at most 0.3 " in words.replace(",", " ") and "one row were" not in words
+    assert "more than that" in words and "is hidden in part only." in words
+    assert words != in_words(make(unit=unit, neighbors=neighbors))
+    changed = "replaced by another one" if neighbors is Neighbors.REPLACE else "added or removed"
+    assert f" were {changed}, the chance" in words.replace(" update, were", " update were")
+
+
+def test_a_bound_that_nobody_knows_is_not_made_up():
+    assert "by at most the bound of each release in total" in in_words(make(unit="entry"))
+    assert in_words(make(unit="row")).startswith("If any one row were replaced by anything else")
+
+
+def test_a_premise_about_a_bound_is_told_with_the_bound():
+    words = in_words(make(premise="no update is larger than the bound", bound=20.0))
+    assert words.startswith("If everything from any one user were replaced by anything else")
+    assert words.endswith("This holds provided that no update is larger than the bound. The bound is 20.")
+    assert unit_in_words(Unit.USER, 20.0) == unit_in_words(Unit.USER)
 
 
 def test_what_is_not_covered_is_said():

@@ -10,6 +10,7 @@ Evolution  a missing parameter has its default, or is the list that a learned at
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -96,9 +97,15 @@ def _restore(cls: Any, content: Mapping[str, Any], columns: Mapping[str, Column]
     loaded |= {name: learned[kept].tolist() for name, kept in repeated.items()}  # arrays by now
     told = cls._told_parameters(learned)
     model = cls(**{name: table[name].from_json(value) for name, value in loaded.items()} | told)
+    learned[_GUARANTEE] = _with_bound(learned[_GUARANTEE], model)
     _check_model(model, learned)
     model._keep(learned)
     return model
+
+
+def _with_bound(given: Guarantee, model: Any) -> Guarantee:
+    """A guarantee that says how large one unit is; files of older versions say it in their parameters alone."""
+    return given if given.bound is not None else replace(given, bound=model._check_parameters().bound)
 
 
 def _check_shapes(model: Any, learned: Mapping[str, Any]) -> None:

@@ -84,7 +84,16 @@ def guarantee(event: Event, budget: Budget, *, numerics: str, reproducible: bool
     given = (epsilon(event), 0.0)
     if not budget.is_pure and given[0] > budget.epsilon:
         given = (epsilon(event, budget.delta), budget.delta)
-    return Guarantee(*given, budget.neighbors, budget.unit, event, numerics, reproducible, budget.premise)
+    return Guarantee(
+        *given,
+        budget.neighbors,
+        budget.unit,
+        event,
+        numerics,
+        reproducible,
+        premise=budget.premise,
+        bound=budget.bound,
+    )
 
 
 @dataclass(frozen=True, slots=True)

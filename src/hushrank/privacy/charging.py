@@ -7,11 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy.events import Event, together
+from hushrank.privacy.figures import at_least
 from hushrank.privacy.guarantee import Budget, Unit
 
 SPENT = "budget was spent: "
 """How a note begins that an error carries after a charge."""
-
 
 MAYBE_SPENT = "budget may have been spent: the history of the ledger shows whether the charge was committed"
 """What somebody is told who stopped in the middle of a charge."""
@@ -121,6 +121,24 @@ def _in_full(refusal: BudgetExceeded, account: Any, event: Event, budget: Budget
     return BudgetExceeded(refusal.asked, refusal.left, refusal.currency, words)
 
 
+def note_of(owner: str, budget: Budget) -> str:
+    """What a ledger keeps beside a charge: who released, how large a unit is, and what is taken for granted.
+
+    Of an account whose unit is a whole row, a release that hides changes of a row hides no more than these.
+
+    Examples
+    --------
+    >>> note_of("TurnstileSketch", Budget(1.0, 1e-6, unit="row", bound=2.0))
+    'TurnstileSketch, bound 2, provided that no row of the stream has a norm above 2 in total'
+    """
+    taken, within = [budget.premise] * bool(budget.premise), ""
+    if budget.bound is not None:
+        bound = at_least(budget.bound)
+        within = f", bound {bound}"
+        taken += [f"no row of the stream has a norm above {bound} in total"] * (budget.unit is Unit.ROW)
+    return f"{owner}{within}, provided that {'; '.join(taken)}" if taken else f"{owner}{within}"
+
+
 @contextmanager
 def charged(account: Any, event: Event, budget: Budget, unit: Unit, owner: str) -> Iterator[None]:
     """Charge `account`, then let the body draw noise. Without an account nothing is charged, and nothing is said.
@@ -131,9 +149,9 @@ def charged(account: Any, event: Event, budget: Budget, unit: Unit, owner: str) 
         yield
         return
     # The key makes a charge that is retried over a bad connection count once; every release has its own.
-    note = f"{owner}, provided that {budget.premise}" if budget.premise else owner
+    terms = {"neighbors": budget.neighbors, "unit": unit, "note": note_of(owner, budget)}
     try:
-        entry = account.charge(event, key=uuid.uuid4().hex, neighbors=budget.neighbors, unit=unit, note=note)
+        entry = account.charge(event, key=uuid.uuid4().hex, **terms)
     except BudgetExceeded as refusal:
         raise _in_full(refusal, account, event, budget) from None
     except KeyboardInterrupt as stop:

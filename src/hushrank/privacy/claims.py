@@ -59,11 +59,13 @@ def check_stated(given: Guarantee, budget: Budget) -> None:
 
 
 def _check_terms(given: Guarantee, budget: Budget) -> None:
-    """Raise ValueError unless relation, unit and premise of a guarantee are those asked for, and its numbers within."""
+    """Raise ValueError unless relation, unit, premise and bound are those asked for, and the numbers within."""
     if (given.neighbors, given.unit) != (budget.neighbors, budget.unit):
         raise ValueError("its guarantee has another relation or unit than its parameters")
     if given.premise != budget.premise:
         raise ValueError("its guarantee takes something else for granted than its parameters")
+    if given.bound != budget.bound:
+        raise ValueError("its guarantee hides changes of another size than its parameters")
     if not (is_at_most(given.epsilon, budget.epsilon) and is_at_most(given.delta, budget.delta)):
         raise ValueError("its guarantee is weaker than its parameters ask for")
 

@@ -17,6 +17,9 @@ from hushrank.privacy.records import NEWER, from_fields, to_fields
 
 MAX_COUNT = 2**53
 
+MOST_NESTED = 64
+"""Levels of an event that is written or read: whoever walks one goes no deeper."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
@@ -165,20 +168,17 @@ def leaves(event: Event, owner: str = "leaves") -> dict[Leaf, int]:
 
 def to_dict(event: Event) -> dict[str, Any]:
     """A JSON-safe description: the class name under "type", then its fields."""
-    check_event(event, "to_dict")
-    values = {name: _to_json(value) for name, value in to_fields(event).items()}
-    return {"type": type(event).__name__, **values}
+    return _to_dict(check_event(event, "to_dict"), MOST_NESTED)
 
 
 def from_dict(description: Mapping[str, Any]) -> Event:
     """The event described by `to_dict`, of this version or an older one; anything else is refused."""
-    try:
-        return _from_dict(description)
-    except RecursionError:
-        raise InvalidParameter("from_dict", "description", "nested less deeply", type(description)) from None
+    return _from_dict(description, MOST_NESTED)
 
 
-def _from_dict(description: Mapping[str, Any]) -> Event:
+def _from_dict(description: Mapping[str, Any], depth: int) -> Event:
+    if not depth:
+        raise InvalidParameter("from_dict", "description", f"nested {MOST_NESTED} times at most", type(description))
     kind = description.get("type") if isinstance(description, Mapping) else None
     if not isinstance(kind, str) or kind not in _CLASSES:
         requirement = f"of a type in {', '.join(_CLASSES)}; others were {NEWER}"
@@ -188,16 +188,23 @@ def _from_dict(description: Mapping[str, Any]) -> Event:
     if cls is Composed:
         if not isinstance(values["events"], list):
             raise InvalidParameter("from_dict", "description", "a Composed of a list of events", description)
-        values["events"] = [_from_dict(part) for part in values["events"]]
+        values["events"] = [_from_dict(part, depth - 1) for part in values["events"]]
     if cls is Repeated:
-        values["event"] = _from_dict(values["event"])
+        values["event"] = _from_dict(values["event"], depth - 1)
     return cls(**values)
 
 
-def _to_json(value: Any) -> Any:
+def _to_dict(event: Event, depth: int) -> dict[str, Any]:
+    if not depth:
+        raise InvalidParameter("to_dict", "event", f"nested {MOST_NESTED} times at most", type(event))
+    values = {name: _to_json(value, depth - 1) for name, value in to_fields(event).items()}
+    return {"type": type(event).__name__, **values}
+
+
+def _to_json(value: Any, depth: int) -> Any:
     if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
-    return to_dict(value) if type(value) in _CLASSES.values() else value
+        return [_to_json(item, depth) for item in value]
+    return _to_dict(value, depth) if type(value) in _CLASSES.values() else value
 
 
 def _floats(values: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from hushrank.exceptions import InvalidParameter
 from hushrank.parameters import check_real
 from hushrank.privacy.events import Event, check_event, from_dict, to_dict
-from hushrank.privacy.figures import at_most, show_event
+from hushrank.privacy.figures import at_least, at_most, show_event
 from hushrank.privacy.records import from_fields, later, to_fields
 
 NUMERICS = ("exact", "idealized")
@@ -60,6 +60,10 @@ def _check_premise(value: Any, owner: str) -> None:
         raise InvalidParameter(owner, "premise", requirement, value if isinstance(value, str) else type(value))
 
 
+def _check_bound(value: Any, owner: str) -> float | None:
+    return None if value is None else check_real(value, "bound", owner, above=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A guarantee that is asked for.
@@ -73,6 +77,8 @@ class Budget:
     unit : Unit or str
     premise : str
         What the relation takes for granted and no code enforces; empty where nothing is.
+    bound : float > 0 or None
+        How large a change of the data one unit is, in the norm of the unit; None where a unit is hidden as a whole.
 
     Examples
     --------
@@ -85,6 +91,7 @@ class Budget:
     neighbors: Neighbors = Neighbors.REPLACE
     unit: Unit = Unit.ROW
     premise: str = later("")
+    bound: float | None = later(None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_real(self.epsilon, "epsilon", "Budget", above=0))
@@ -92,6 +99,7 @@ class Budget:
         object.__setattr__(self, "neighbors", parse_neighbors(self.neighbors, "Budget"))
         object.__setattr__(self, "unit", parse_unit(self.unit, "Budget"))
         _check_premise(self.premise, "Budget")
+        object.__setattr__(self, "bound", _check_bound(self.bound, "Budget"))
 
     @property
     def is_pure(self) -> bool:
@@ -118,6 +126,8 @@ class Guarantee:
         Whether the noise came from a seed; then the result must not be released.
     premise : str
         What the claim takes for granted and no code enforces; empty where nothing is.
+    bound : float > 0 or None
+        How large a change of the data one unit is, in the norm of the unit; None where a unit is hidden as a whole.
     """
 
     epsilon: float
@@ -128,6 +138,7 @@ class Guarantee:
     numerics: str
     reproducible: bool = False
     premise: str = later("")
+    bound: float | None = later(None)
 
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
@@ -141,11 +152,13 @@ class Guarantee:
         if not isinstance(self.reproducible, bool):
             raise InvalidParameter("Guarantee", "reproducible", "True or False", self.reproducible)
         _check_premise(self.premise, "Guarantee")
+        object.__setattr__(self, "bound", _check_bound(self.bound, "Guarantee"))
 
     def __str__(self) -> str:
+        within = "" if self.bound is None else f", bound={at_least(self.bound)}"
         terms = (
             f"epsilon={at_most(self.epsilon)}, delta={at_most(self.delta)}, neighbors={self.neighbors}, "
-            f"unit={self.unit}, event={show_event(self.event)}, numerics={self.numerics}, "
+            f"unit={self.unit}{within}, event={show_event(self.event)}, numerics={self.numerics}, "
             f"reproducible={self.reproducible}"
         )
         if self.premise:

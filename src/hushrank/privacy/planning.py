@@ -11,7 +11,7 @@ from hushrank.parameters import DEFAULT_N_MAX, check_integer
 from hushrank.privacy import accountant
 from hushrank.privacy.calibration import event_for
 from hushrank.privacy.events import Event, Gaussian, Repeated, to_dict, together
-from hushrank.privacy.figures import at_most, show_event
+from hushrank.privacy.figures import at_least, at_most, show_event
 from hushrank.privacy.guarantee import Budget, Guarantee, Neighbors
 from hushrank.privacy.mechanisms.counts import counts_scale
 from hushrank.privacy.mechanisms.exponential import ScoreLattice
@@ -128,7 +128,8 @@ class Plan:
             yield "shares of the budget", "for these sizes"
             yield from ((f"  {name}", f"{value:.1%}") for name, value in self.shares.items())
         yield "guarantee", f"epsilon = {at_most(given.epsilon)}, delta = {at_most(given.delta)}"
-        yield "neighbors", f"{given.neighbors.replace('_', ' or ')} one {given.unit}"
+        within = "" if given.bound is None else f", within a bound of {at_least(given.bound)}"
+        yield "neighbors", f"{given.neighbors.replace('_', ' or ')} one {given.unit}{within}"
         if given.premise:
             yield "provided that", given.premise
         yield "numerics", given.numerics

@@ -11,23 +11,32 @@ from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
 # Beyond it a factor is written as a power: nobody reads eleven digits.
 _LARGEST_FACTOR_EPSILON = 25.0
 
-_UNITS = {
-    Unit.ROW: "any one row",
+_WHOLES = {
+    Unit.ROW: "one row",
     Unit.USER: "everything from any one user",
-    Unit.RECORD: "any one record",
+    Unit.RECORD: "one record",
     Unit.LABEL: "the answer of any one record",
-    Unit.ENTRY: "any one change of entries within the stated bound, such as one update,",
-    Unit.RANK1: "any one matrix of rank one within the stated bound",
-    Unit.FROBENIUS: "any one matrix of a Frobenius norm within the stated bound",
 }
+_CHANGES = {
+    Unit.ENTRY: "one change of entries by at most {} in total, such as one update,",
+    Unit.ROW: "one change of a row of the matrix by a vector of norm at most {}",
+    Unit.RANK1: "one change of the matrix by one of rank one and norm at most {}",
+    Unit.FROBENIUS: "one change of the matrix by one of Frobenius norm at most {}",
+}
+"""Units that are changes of a bounded size, and not whole people or rows; rows only where there is a bound."""
+
+_NO_BOUND = "the bound of each release"  # in a ledger, which knows none
 
 _NOT_HIDDEN = {
     Unit.ROW: "One row is hidden: a person with several rows is not hidden with all of them.",
     Unit.RECORD: "One record is hidden: a person with several records is not hidden with all of them.",
     Unit.LABEL: "Answers are hidden and nothing else: what was measured, and who is in the data, may show.",
-    Unit.ENTRY: "Who changes entries by more than the bound is hidden in part only.",
-    Unit.RANK1: "What changes the matrix by more than the bound is hidden in part only.",
-    Unit.FROBENIUS: "What changes the matrix by more than the bound is hidden in part only.",
+}
+_LARGER = {
+    Unit.ENTRY: "Who changes entries by more than that is hidden in part only.",
+    Unit.ROW: "Who changes a row by more than that, or several rows, is hidden in part only.",
+    Unit.RANK1: "What changes the matrix by more than that is hidden in part only.",
+    Unit.FROBENIUS: "What changes the matrix by more than that is hidden in part only.",
 }
 
 _SHORT = {
@@ -66,29 +75,52 @@ def sentences(guarantee: Guarantee, *, arithmetic: bool = True) -> Iterator[str]
         yield "Made without a seed it would promise:"
     yield _promise(guarantee)
     if is_private:
-        if guarantee.unit in _NOT_HIDDEN:
-            yield _NOT_HIDDEN[guarantee.unit]
+        not_hidden = not_hidden_in_words(guarantee.unit, guarantee.bound)
+        if not_hidden:
+            yield not_hidden
         if guarantee.premise:
-            yield f"This holds provided that {guarantee.premise}."
+            yield premise_in_words(guarantee)
         if arithmetic and guarantee.numerics == "idealized":
             yield "Noise counts as real numbers here: rounding inside the computer is not covered."
 
 
-def adjacency_in_words(neighbors: Neighbors, unit: Unit) -> str:
-    """What two neighboring data sets differ by, in one sentence.
+def adjacency_in_words(neighbors: Neighbors, unit: Unit, bound: float | None = None) -> str:
+    """What two neighboring data sets differ by, in one sentence; `bound` is that of a `Guarantee`.
 
     Examples
     --------
     >>> adjacency_in_words(Neighbors.ADD_REMOVE, Unit.ROW)
     'Two data sets are adjacent if any one row was added or removed.'
+    >>> adjacency_in_words(Neighbors.REPLACE, Unit.ENTRY, 2.0)
+    'Two data sets are adjacent if any one change of entries by at most 2 in total, such as one update, was replaced...'
     """
-    change = "was replaced by anything else" if neighbors is Neighbors.REPLACE else "was added or removed"
-    return f"Two data sets are adjacent if {_UNITS[unit]} {change}."
+    return f"Two data sets are adjacent if {_any(unit, bound)} was {_changed(neighbors, unit, bound)}."
 
 
-def not_hidden_in_words(unit: Unit) -> str:
+def not_hidden_in_words(unit: Unit, bound: float | None = None) -> str:
     """What hiding one `unit` does not hide, in one sentence; empty where that is nothing."""
-    return _NOT_HIDDEN.get(unit, "")
+    return _LARGER[unit] if _is_change(unit, bound) else _NOT_HIDDEN.get(unit, "")
+
+
+def premise_in_words(guarantee: Guarantee) -> str:
+    """What is taken for granted, with the bound that it may speak of; empty where nothing is."""
+    if not guarantee.premise:
+        return ""
+    bounded = "" if guarantee.bound is None else f" The bound is {at_least(guarantee.bound)}."
+    return f"This holds provided that {guarantee.premise}.{bounded}"
+
+
+def unit_in_words(unit: Unit, bound: float | None = None) -> str:
+    """What is hidden as a whole, as the subject of a sentence.
+
+    Examples
+    --------
+    >>> unit_in_words(Unit.USER), unit_in_words(Unit.ROW, 1.0)
+    ('everything from any one user', 'one change of a row of the matrix by a vector of norm at most 1')
+    """
+    if not _is_change(unit, bound):
+        return _WHOLES[unit]
+    return _CHANGES[unit].format(_NO_BOUND if bound is None else at_least(bound))
 
 
 def factor_in_words(epsilon: float) -> str:
@@ -119,11 +151,28 @@ def noise_in_words(event: Event, unit: Unit) -> str:
 def _promise(given: Guarantee) -> str:
     if given.epsilon == math.inf:
         return "NOT private: nothing is promised to anybody."
-    change = "were replaced by anything else" if given.neighbors is Neighbors.REPLACE else "were added or removed"
+    change = f"{_any(given.unit, given.bound)} were {_changed(given.neighbors, given.unit, given.bound)}"
     beyond = f", and beyond that factor by at most {at_most(given.delta)}" if given.delta else ""
     factor = factor_in_words(given.epsilon)
     chance = f"the chance of any result would change by at most a factor of {factor}{beyond}"
-    return f"If {_UNITS[given.unit]} {change}, {chance}."
+    return f"If {change}, {chance}."
+
+
+def _is_change(unit: Unit, bound: float | None) -> bool:
+    """Whether what is hidden is a change of a bounded size; rows of a table are hidden whole, those of a stream not."""
+    return unit in _CHANGES and (bound is not None or unit is not Unit.ROW)
+
+
+def _any(unit: Unit, bound: float | None) -> str:
+    words = unit_in_words(unit, bound)
+    return f"any {words}" if words.startswith("one ") else words
+
+
+def _changed(neighbors: Neighbors, unit: Unit, bound: float | None) -> str:
+    """What is done to one unit, as a participle."""
+    if neighbors is not Neighbors.REPLACE:
+        return "added or removed"
+    return "replaced by another one" if _is_change(unit, bound) else "replaced by anything else"
 
 
 def _one(unit: Unit) -> str:

@@ -9,6 +9,7 @@ import hushrank as hr
 from forgery_support import forge, in_array, in_header, take_apart, together
 from hushrank.exceptions import InvalidParameter, ModelFileError, NotFitted
 from hushrank.privacy.events import Gaussian, Pure, to_dict
+from hushrank.privacy.words import in_words
 
 SHAPE = (30, 20)
 TERMS = {"shape": SHAPE, "rank": 2, "epsilon": 1.0, "delta": 1e-6}
@@ -193,3 +194,24 @@ def test_a_random_release_cannot_pass_for_a_bounded_one(tmp_path):
         forge(tmp_path / "model", change)
         with pytest.raises(ModelFileError, match=f"{reason}|its noise is not that of its guarantee"):
             hr.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("unit", ["entry", "user", "row", "rank1", "frobenius"])
+def test_the_guarantee_says_how_large_a_change_is_hidden(unit):
+    found = hr.TurnstileSketch(**TERMS, unit=unit, bound=0.1).factorize()
+    assert found.privacy_.bound == found.bound == 0.1 and "bound=0.1" in str(found.privacy_)
+    words = in_words(found.privacy_)
+    assert ("at most 0.1" in words) == (unit != "user") and "any one row were" not in words
+
+
+def test_a_file_of_before_gets_its_bound_from_its_parameters(tmp_path):
+    make(unit="row", bound=2.0).factorize().save(tmp_path / "found.hush")
+
+    def without(header, members):
+        assert header["content"]["guarantee"].pop("bound") == 2.0
+
+    forge(tmp_path / "found.hush", without)
+    assert hr.load(tmp_path / "found.hush").privacy_.bound == 2.0
+    forge(tmp_path / "found.hush", in_header("guarantee", "bound", value=5.0))
+    with pytest.raises(ModelFileError, match="hides changes of another size than its parameters"):
+        hr.load(tmp_path / "found.hush")

@@ -139,7 +139,7 @@ class TurnstilePlanner(PrivateRelease):
                 "unit='entry' or 'user' with signs, or kind='full'"
             )
             raise InvalidParameter("TurnstileSketch", "ledger", requirement, "an account")
-        return replace(budget, premise=self._premise(lattice))
+        return replace(budget, premise=self._premise(lattice), bound=float(self.bound))
 
     def _check_choices(self, budget: Budget) -> None:
         """Refuse what does not go together."""
@@ -244,7 +244,8 @@ class TurnstilePlanner(PrivateRelease):
 
     def _plan(self, budget: Budget, sizes: Sizes) -> SketchPlan:
         layout = self._layout()
-        return SketchPlan(layout, self._lattice(replace(budget, premise=""), layout), self._looks, self.rank)
+        lattice = self._lattice(replace(budget, premise="", bound=None), layout)
+        return SketchPlan(layout, lattice, self._looks, self.rank)
 
     def _known_sizes(self) -> dict[str, int]:
         n_rows, n_columns = self._shape
