@@ -106,3 +106,18 @@ def test_a_strangers_file_and_a_seed(folder):
     model.save("seeded.hush")
     result = run("seeded.hush")
     assert "fitted without random_state" in str(result.exception) and not (folder / "recommender.html").exists()
+
+
+@pytest.mark.parametrize("name", ["item_factors_", "item_features_", "item_means_", "mean_deviation_"])
+@pytest.mark.parametrize("value", [1e308, 1e39])
+def test_huge_numbers_of_a_stranger_are_one_line_and_no_warning(folder, name, value, recwarn):
+    model = hushrank.load("model.hush")
+    learned = model._learned()
+    numbers = np.array(learned[name])
+    numbers.flat[0] = value
+    model._keep({**learned, name: numbers})
+    model.save("huge.hush")
+    result = run("huge.hush")
+    refused = result.exit_code != 0
+    assert not refused or str(result.exception).endswith("got 'one with numbers that are too large'.")
+    assert [str(warning.message) for warning in recwarn] == [] and refused != (folder / "recommender.html").exists()

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from browser_support import DESKTOP, PHONE, Visit, chromium
-from hushrank.cli.small_tables import read_own_ratings
-from hushrank.data.id_arrays import to_ids
 from hushrank.web.page import export_web, make_web_page, to_bytes
+from visit_support import TITLES, check_recommended, exporter, rate, rows, titles_of, told, visit
 from web_support import N_ITEMS, recommender
 
-TITLES = [f"The {word} {j}" for j, word in enumerate(["Harbor", "River", "Garden"] * (N_ITEMS // 3))]
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(1)</script>\u202e"
 CONTROLS = "a[href], button:enabled, input:enabled"
 
@@ -26,57 +24,13 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A function from a kind of model to a page of it: its path, and what was exported."""
-    folder = tmp_path_factory.mktemp("pages")
-
-    @functools.cache
-    def export(kind, titled=True):
-        path = folder / f"{kind} {titled}.html"
-        return path, export_web(recommender(kind), path, titles=_titles(kind) if titled else None, name="Films & more")
-
-    return export
-
-
-def _titles(kind):
-    return dict(zip(recommender(kind).items_.tolist(), [*TITLES, "New & first", "New <b>"], strict=False))
-
-
-def visit(browser, pages, kind="ratings", **terms):
-    path, exported = pages(kind)
-    seen = Visit(browser, path.as_uri(), **terms)
-    seen.path, seen.exported = path, exported
-    return seen
-
-
-def rows(page, list_):
-    return page.locator(f"#{list_} li")
-
-
-def rate(page, title, button):
-    """Search an item and press one of its buttons."""
-    page.fill("#query", title)
-    row = rows(page, "results").filter(has=page.get_by_text(title, exact=True))
-    row.locator("button").nth(button).click()
-
-
-def told(page):
-    """Titles and predictions of what is recommended."""
-    titles = page.locator("#best .title").all_inner_texts()
-    return titles, [float(one.get_attribute("value")) for one in page.locator("#best .score").all()]
-
-
-def check_recommended(seen, kind, own):
-    """The page says what `recommend` says of the model with rounded factors."""
-    top = seen.exported.model.recommend(own, n=10)
-    titles, scores = told(seen.page)
-    assert titles == [_titles(kind)[item] for item in top.items.tolist()]
-    assert scores == pytest.approx(top.scores.tolist(), abs=1e-3)
+    return exporter(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.mark.parametrize("kind", ["ratings", "features", "added items", "implicit with features", "half steps"])
 def test_ratings_change_what_is_recommended(browser, pages, kind):
     with visit(browser, pages, kind) as seen:
-        titles, ids = _titles(kind), recommender(kind).items_.tolist()
+        titles, ids = titles_of(kind), recommender(kind).items_.tolist()
         check_recommended(seen, kind, {})
         before = told(seen.page)
         own, low = {}, 0.5 if kind == "half steps" else 1.0
@@ -321,10 +275,35 @@ def test_the_news_cover_no_control_that_has_the_focus(browser, tmp_path, viewpor
 
 
 COVERED = """() => {
-    const one = document.activeElement.getBoundingClientRect(), news = document.getElementById("news");
-    const bar = news.getBoundingClientRect();
-    return one.top >= bar.top && one.bottom <= bar.bottom && getComputedStyle(news).position === "sticky";
+    const one = document.activeElement, bar = document.getElementById("bar");
+    const [inner, outer] = [one, bar].map((element) => element.getBoundingClientRect());
+    const isBelow = inner.top >= outer.top && inner.bottom <= outer.bottom && !bar.contains(one);
+    return isBelow && getComputedStyle(bar).position === "sticky";
 }"""
+
+
+def test_the_news_go_away_and_lead_to_what_is_new(browser, pages):
+    with visit(browser, pages, viewport=PHONE) as seen:
+        page, bar = seen.page, seen.page.locator("#bar")
+        page.clock.install()
+        assert bar.bounding_box()["height"] < 5 and not page.is_visible("#to-best")
+        rate(page, TITLES[3], 4)
+        page.clock.fast_forward(7_000)
+        assert "Rated" in page.inner_text("#news") and page.is_visible("#to-best")
+        page.focus("#to-best")
+        page.clock.fast_forward(60_000)  # somebody is at it
+        assert page.is_visible("#to-best")
+        page.keyboard.press("Enter")
+        page.clock.fast_forward(1_000)
+        assert page.inner_text("#news") == "" and not page.is_visible("#to-best") and bar.bounding_box()["height"] < 5
+        top = page.locator("#best-title").bounding_box()["y"]
+        assert -1 <= top < PHONE["height"] / 2 and seen.requests == [seen.path.as_uri()]
+        rate(page, TITLES[4], 4)
+        page.clock.fast_forward(30_000)
+        assert page.inner_text("#news") == ""
+    with visit(browser, pages, viewport=DESKTOP) as seen:
+        rate(seen.page, TITLES[3], 4)
+        assert "Rated" in seen.page.inner_text("#news") and not seen.page.is_visible("#to-best")  # both are seen
 
 
 def test_a_newer_page_in_the_same_place_finds_what_was_kept(browser, tmp_path):
@@ -340,44 +319,11 @@ def test_a_newer_page_in_the_same_place_finds_what_was_kept(browser, tmp_path):
         assert seen.page.evaluate("localStorage.length") == 0
 
 
-def test_long_lists_are_shown_in_parts(browser, pages):
-    with visit(browser, pages) as seen:
-        lines = "".join(f"{j},{1 + j % 5}\n" for j in range(N_ITEMS)).encode()
-        content = {"name": "own.csv", "mimeType": "text/csv", "buffer": b"item,rating\n" + lines}
-        seen.page.set_input_files("#import", content)
-        seen.page.locator("#own li").nth(19).wait_for()
-        assert rows(seen.page, "own").count() == 20 and rows(seen.page, "best").count() == 0
-        assert "rated everything" in seen.page.inner_text("#told")
-        seen.page.click("#more-own")
-        assert rows(seen.page, "own").count() == N_ITEMS and not seen.page.is_visible("#more-own")
-
-
-@pytest.mark.parametrize("kind", ["texts as ids", "huge ids", "implicit"])
-def test_ratings_travel_as_files(browser, pages, kind, tmp_path):
-    with visit(browser, pages, kind) as seen:
-        page, ids = seen.page, recommender(kind).items_.tolist()
-        for j in (0, 9):
-            rate(page, TITLES[j], 0)
-        with page.expect_download() as downloading:
-            page.click("#export")
-        path = tmp_path / downloading.value.suggested_filename
-        downloading.value.save_as(path)
-        kind_of_ids = to_ids(ids).type
-        needed = ["item"] if kind == "implicit" else ["item", "rating"]
-        table = read_own_ratings(path, kind_of_ids, None, user=None, needed=needed)
-        top = seen.exported.model.recommend(table, n=10)
-        titles, scores = told(page)
-        assert titles == [_titles(kind)[item] for item in top.items.tolist()]
-        assert scores == pytest.approx(top.scores.tolist(), abs=1e-3)
-        page.once("dialog", lambda dialog: dialog.accept())
-        page.click("#clear")
-        page.set_input_files("#import", path)
-        page.locator("#own li").nth(1).wait_for()
-        assert told(page) == (titles, scores) and "2 ratings read" in page.inner_text("#news")
-        (tmp_path / "other.csv").write_text("film,stars\n1,2\n")
-        page.set_input_files("#import", tmp_path / "other.csv")
-        page.get_by_text("The file was not read").wait_for()  # seen by everybody
-        assert rows(page, "own").count() == 2 and seen.complaints == []
+def test_items_without_titles_are_not_taken_for_ratings(browser, pages):
+    path, _ = pages("ratings", titled=False)
+    with Visit(browser, path.as_uri()) as seen:
+        seen.page.fill("#query", "7")
+        assert seen.page.locator("#results .title").all_inner_texts() == ["item 7", "item 17"]
 
 
 def test_everything_is_reached_by_keyboard(browser, pages):

@@ -9,7 +9,7 @@ from hushrank.cli.descriptions import titles_for
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options
 from hushrank.cli.rating_columns import ITEM_COLUMN_OPTION
 from hushrank.cli.titles import TITLE_OPTIONS, given_titles
-from hushrank.cli.writing import FORCE_OPTION, check_place
+from hushrank.cli.writing import FORCE_OPTION, check_place, write_result
 from hushrank.registry import find
 
 DEFAULT_OUT = "recommender.html"
@@ -44,9 +44,8 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
     """Write a recommender as one page that works on the visitor's device.
 
     MODEL is a file that hushrank complete wrote. The page holds the private model: visitors search and rate items, and
-    their own browsers compute what they are recommended and why. Ratings stay in the page, whose rules forbid it to
-    send anything; it opens from a disk, without a server. Whoever may see the model may see the page. Nothing is
-    charged.
+    their own browsers compute what they are recommended and why. Ratings stay in the page, which sends nothing to
+    anybody; it opens from a disk, without a server. Whoever may see the model may see the page. Nothing is charged.
 
     \b
     Examples:
@@ -56,7 +55,7 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
     from hushrank.privacy.figures import at_most
     from hushrank.report.rating_model import say_factors
     from hushrank.web.model_data import has_tastes
-    from hushrank.web.page import DEFAULT_NAME, export_web, to_bytes  # --help needs none of it
+    from hushrank.web.page import DEFAULT_NAME, make_web_page, to_bytes  # --help needs none of it
 
     given = click.get_current_context().meta.get(GIVEN_FILES, [])
     check_place("--out", out, [path, *map(Path, given)], "the model or the titles", force=force)
@@ -69,10 +68,8 @@ def command(path: Path, out: Path, force: bool, name: str | None, precision: str
     if found is not None and not found.note_missing(model.items_.tolist()):
         raise click.UsageError("no item has a title: a page of ids is made without --titles.")
     titles = titles_for(model, found)
-    try:
-        page = export_web(model, out, titles=titles, name=name or DEFAULT_NAME, precision=precision)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {out}: {error.strerror or error}.") from error
+    page = make_web_page(model, titles=titles, name=name or DEFAULT_NAME, precision=precision)
+    write_result(page.html, out, force=force)
     size, rounding = len(to_bytes(page.html)), page.rounding
     if as_json:
         click.echo(

@@ -13,7 +13,8 @@ from hushrank.web.model_data import has_tastes
 
 _LEAD = (
     "Rate a few things that you know, and this page tells you what else you may like. It computes that itself: your "
-    "ratings stay here, and its rules forbid it to send anything to anybody. It works without a network."
+    "ratings stay here. It sends nothing to anybody, and its rules let the browser run no other script and load "
+    "nothing. It works without a network."
 )
 _NO_TASTES = (
     "This model has found no tastes, only what most people think of each item: there were too few people, or too much "
@@ -33,7 +34,13 @@ def page_body(model: Any, name: str, rounding: RoundingError, precision: str) ->
             element("div", _rate(len(model.items_)), _best(has_tastes(model)), _own(), id="app", hidden="hidden"),
             _promise(model, rounding, precision),
         ),
-        element("p", id="news", role="status"),
+        element(
+            "div",
+            element("p", id="news", role="status"),
+            element("a", "See what is recommended", id="to-best", href="#best-title"),
+            id="bar",
+            class_="empty",
+        ),
         element("footer", element("p", "Made by hushrank.")),
     )
 

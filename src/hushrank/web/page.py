@@ -1,8 +1,8 @@
 """A recommender as one HTML file: visitors rate items, and their browsers compute what they are recommended.
 
 What joint privacy means, made visible: the model in the page is released with a guarantee for everybody it was learned
-from, and the visitor's own ratings never leave the page. Its policy forbids every request; scripts and styles are
-known by their hashes, and texts cannot become markup.
+from, and the visitor's own ratings never leave the page. Its policy allows no request and no other script; scripts and
+styles are known by their hashes, and texts cannot become markup.
 """
 
 import base64
@@ -76,12 +76,14 @@ def make_web_page(model: Any, *, titles: Any = None, name: str = DEFAULT_NAME, p
     """
     _check(model, name)
     listed = _list_titles(titles, model)
-    rounded = round_model(model, precision)
-    rounding = measure_rounding(model, rounded.model)
-    if not (np.isfinite(rounding).all() and np.isfinite(rounded.base).all()):
-        raise InvalidParameter("export_web", "model", "one whose predictions are numbers of ordinary size", "others")
-    data = model_data(rounded, listed)
-    body = page_body(model, name, rounding, precision)
+    with np.errstate(over="ignore", invalid="ignore"):  # a stranger's numbers; what they give is looked at
+        rounded = round_model(model, precision)
+        rounding = measure_rounding(model, rounded.model)
+        if not (np.isfinite(rounding).all() and np.isfinite(rounded.base).all()):
+            requirement = "one whose predictions are numbers of ordinary size"
+            raise InvalidParameter("export_web", "model", requirement, "one with numbers that are too large")
+        data = model_data(rounded, listed)
+        body = page_body(model, name, rounding, precision)
     return WebPage(_document(name, body, data), rounding, rounded.model)
 
 
@@ -151,7 +153,13 @@ def _list_titles(titles: Any, model: Any) -> list[str] | None:
     wrong = [title for title in found if not isinstance(title, str)]
     if wrong:
         raise InvalidParameter("export_web", "titles", "texts", type(wrong[0]).__name__)
-    return [to_plain(title)[:MOST_CHARACTERS] or str(item) for title, item in zip(found, ids, strict=True)]
+    shown = (to_plain(title)[:MOST_CHARACTERS] for title in found)
+    return [title if _is_seen(title) else str(item) for title, item in zip(shown, ids, strict=True)]
+
+
+def _is_seen(title: str) -> bool:
+    """Whether there is a sign in it that leaves something on the page."""
+    return any(sign.isprintable() and not sign.isspace() for sign in title)
 
 
 def _document(name: str, body: Markup, data: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ test("sentences say what was liked, what was not, and what of an item is liked",
   const say = (positions, liked) => sayBecause(positions, liked, ratings, [1, 5], titleOf);
   assert.equal(say([1], []), "Because you liked T1.");
   assert.equal(say([2, 1], []), "Because you liked T1 and you did not like T2.");
-  assert.equal(say([3], ["Comedy", "high year"]), "Because of how you rated T3 and you seem to like Comedy and high year.");
+  assert.equal(say([3], ["Comedy", "high year"]), "Because you gave a middling rating to T3 and you seem to like Comedy and high year.");
   assert.equal(say([], ["Comedy"]), "Because you seem to like Comedy.");
   assert.equal(say([], []), "");
   assert.equal(sayBecause([1], [], new Map([[1, 1]]), null, titleOf), "Because you have T1.");

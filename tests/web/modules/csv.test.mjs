@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fromCsv, parseCsv, toCsv } from "../../../src/hushrank/web/modules/csv.mjs";
+import { canonical, fromCsv, parseCsv, toCsv } from "../../../src/hushrank/web/modules/csv.mjs";
 
 const IDS = ["7", "a,b", 'say "so"', "two\nlines", "\r\n", " edge ", "é", "item", "=1+1"];
 
 test("what was written is read", () => {
   const pairs = IDS.map((id, i) => [id, i / 2]);
-  assert.deepEqual(fromCsv(toCsv(pairs, false), false), pairs);
-  assert.deepEqual(fromCsv(toCsv(pairs, true), true), pairs.map(([id]) => [id, 1]));
+  const read = pairs.map(([id, rating]) => [canonical(id), rating]);
+  assert.deepEqual(fromCsv(toCsv(pairs, false), false), read);
+  assert.deepEqual(fromCsv(toCsv(pairs, true), true), read.map(([id]) => [id, 1]));
   assert.deepEqual(fromCsv(toCsv([], false), false), []);
 });
 
@@ -25,8 +26,24 @@ test("empty lines and long files take no more than their size", () => {
 test("what is no list of ratings is an error", () => {
   assert.throws(() => fromCsv("", false), /must name the columns item and rating/);
   assert.throws(() => fromCsv("film,stars\n1,2", false), /must name/);
-  assert.throws(() => fromCsv("item,rating\n1,good", false), /no number/);
-  assert.throws(() => fromCsv("item,rating\n1", false), /no number/);
-  assert.throws(() => fromCsv("item,rating\n1,", false), /no number/);
+  assert.throws(() => fromCsv("user,item,rating\nann,1,5\nbob,1,2", false), /ratings of several users/);
   assert.throws(() => fromCsv('item,rating\n"1,2', false), /never closed/);
+});
+
+test("ratings and ids are read as the library reads them", () => {
+  const rating = (text) => fromCsv(`item,rating\n1,${text}`, false)[0][1];
+  for (const [text, value] of [["4", 4], [" 4.50 ", 4.5], ["+4", 4], [".5", 0.5], ["5.", 5], ["1e-1", 0.1]]) {
+    assert.equal(rating(text), value);
+  }
+  for (const text of ["good", "", "0x5", "0b101", "4,5".replace(",", ";"), "1_0", "\u00a04", "nan", "inf", "4 5", "\u0664"]) {
+    assert.ok(Number.isNaN(rating(text)), text);
+  }
+  assert.ok(Number.isNaN(fromCsv("item,rating\n1", false)[0][1]));
+  assert.deepEqual(fromCsv("item,rating\n3,abc\n4", true), [["3", 1], ["4", 1]]); // whoever has it has it
+  for (const [id, form] of [["003", "3"], ["+3", "3"], ["3.0", "3"], ["3.", "3"], ["-0", "0"], ["-07", "-7"], ["00", "0"],
+    [" 7\t", "7"], ["\u00a07", "\u00a07"], ["3.5", "3.5"], ["3e0", "3e0"], ["007 bond", "007 bond"], ["", ""],
+    ["000000000000000000000000000001", "1"], ["9223372036854775808", "9223372036854775808"]]) {
+    assert.equal(canonical(id), form);
+  }
+  assert.deepEqual(fromCsv("user,item,rating\n7,1,5\n07,2,4\n", false), [["1", 5], ["2", 4]]); // one user
 });

@@ -77,6 +77,14 @@ test("deleting all also deletes what is kept", () => {
   assert.equal(new Ratings(["7"], [1, 5], new Keep(storage, "model")).size, 0);
 });
 
+test("nothing kept is no consent, whoever has written it there", () => {
+  const storage = new Storage();
+  storage.setItem("page", '{"range":[1,5],"ratings":[]}');
+  const ratings = new Ratings(["7"], [1, 5], new Keep(storage, "page"));
+  ratings.set(0, 4);
+  assert.deepEqual([ratings.isKept, storage.getItem("page")], [false, '{"range":[1,5],"ratings":[]}']);
+});
+
 test("storage that is missing, full or full of other things stops nothing", () => {
   const without = new Ratings(["7"], [1, 5], null);
   assert.equal(without.agree(true), false);
@@ -154,12 +162,17 @@ test("another page in the place of this one: items that are gone come back, anot
   assert.equal(storage.size, 0);
 });
 
-test("files of ratings: known items are read, others counted, the last of several counts", () => {
+test("files of ratings: known items are read, others counted, several of one item are their mean", () => {
   const ratings = new Ratings(["7", "x, y"], [1, 5]);
-  assert.deepEqual(ratings.addCsv('item,rating\n7,2\n"x, y",9\n7,3\n99,1\n 7 ,4'), { known: 4, unknown: 1 });
-  assert.deepEqual([...ratings.map], [[1, 5], [0, 4]]);
-  assert.deepEqual(ratings.latest(), [0, 1]);
-  assert.equal(ratings.toCsv(), 'item,rating\r\n"x, y",5\r\n7,4\r\n');
+  const table = 'item,rating\n7,2\n"x, y",9\n07,3\n99,1\n 7 ,7\n7,\n7,good';
+  assert.deepEqual(ratings.addCsv(table), { known: 2, unknown: 1, broken: 2, clipped: 2 });
+  const mean = 2 / 3 + 3 / 3 + 5 / 3;
+  assert.deepEqual([...ratings.map], [[0, mean], [1, 5]]);
+  assert.deepEqual(ratings.latest(), [1, 0]);
+  assert.equal(ratings.toCsv(), `item,rating\r\n7,${mean}\r\n"x, y",5\r\n`);
+  ratings.set(0, 4);
+  ratings.addCsv("item,rating\n7,2"); // what the file says counts, and not what was before
+  assert.equal(ratings.get(0), 2);
   assert.throws(() => ratings.addCsv("x".repeat(2 ** 22 + 1)), /too large/);
   assert.throws(() => ratings.addCsv("nonsense"), /must name/);
   assert.equal(ratings.size, 2);
@@ -167,7 +180,7 @@ test("files of ratings: known items are read, others counted, the last of severa
 
 test("implicit feedback", () => {
   const ratings = new Ratings(["7", "8"], null);
-  assert.deepEqual(ratings.addCsv("item\n8\n"), { known: 1, unknown: 0 });
+  assert.deepEqual(ratings.addCsv("item\n8\n"), { known: 1, unknown: 0, broken: 0, clipped: 0 });
   ratings.set(0, 1);
   assert.equal(ratings.toCsv(), "item\r\n8\r\n7\r\n");
 });

@@ -22,6 +22,7 @@ test("numbers have the digits that they need", () => {
   assert.equal(showPrediction(0.00012345, [0, 0.001]), "0.000123");
   assert.equal(showPrediction(0.12345, null), "0.123");
   assert.equal(showPrediction(1.5e300, [1e300, 2e300]), "1.5e+300");
+  assert.equal(showPrediction(5.2e-301, [0, 1e-300]), "5.200e-301");
 });
 
 test("how items are rated stands in words", () => {

@@ -111,5 +111,5 @@ def are_own(mean_deviation: FloatArray, half_range: float) -> NDArray[np.bool_]:
     >>> are_own(np.array([0.05, 0.19]), 1.0)
     array([ True, False])
     """
-    own = mean_deviation / half_range  # first: the square of a range may be infinite
-    return np.asarray(own**2 < _MOST_NOISE * Prior().item)
+    with np.errstate(over="ignore"):  # deviations of a stranger's file; first the quotient, for ranges that are huge
+        return np.asarray((mean_deviation / half_range) ** 2 < _MOST_NOISE * Prior().item)

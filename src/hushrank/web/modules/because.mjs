@@ -25,7 +25,7 @@ export function sayBecause(positions, liked, ratings, range, titleOf) {
   const said = [
     [1, range === null ? "you have" : "you liked"],
     [-1, "you did not like"],
-    [0, "of how you rated"],
+    [0, "you gave a middling rating to"],
   ].flatMap(([side, words]) => {
     const titles = positions.filter((position) => opinion(ratings.get(position), range) === side).map(titleOf);
     return titles.length ? [`${words} ${list(titles)}`] : [];

@@ -47,19 +47,38 @@ export function parseCsv(text) {
   return rows;
 }
 
-/** Pairs [id, rating] of a table that `toCsv` or another program wrote; an Error says in one line what is wrong. */
+/**
+ * Pairs [id, rating] of a table that `toCsv` or another program wrote; an Error says in one line what is wrong.
+ *
+ * Ids are in their canonical form. A rating that is no number, as the library reads numbers, is NaN.
+ */
 export function fromCsv(text, isImplicit) {
   const [head, ...rows] = parseCsv(text);
   const names = (head ?? []).map((name) => name.trim().toLowerCase());
-  const item = names.indexOf("item");
-  const rating = names.indexOf("rating");
+  const [item, rating, user] = ["item", "rating", "user"].map((name) => names.indexOf(name));
   if (item < 0 || (rating < 0 && !isImplicit)) {
     throw new Error(`the first line must name the columns ${isImplicit ? "item" : "item and rating"}`);
   }
-  if (!isImplicit && rows.some((cells) => !isNumber(cells[rating]))) throw new Error("a rating is no number");
-  return rows.filter((cells) => cells[item] !== undefined).map((cells) => [cells[item], Number(cells[rating] ?? 1)]);
+  if (user >= 0 && new Set(rows.map((cells) => canonical(cells[user] ?? ""))).size > 1) {
+    throw new Error("it has the ratings of several users");
+  }
+  const known = rows.filter((cells) => cells[item] !== undefined);
+  return known.map((cells) => [canonical(cells[item]), isImplicit ? 1 : toNumber(cells[rating] ?? "")]);
 }
 
-function isNumber(text) {
-  return text !== undefined && text.trim() !== "" && Number.isFinite(Number(text));
+const SPACES = /^[ \t\r\n\v\f]+|[ \t\r\n\v\f]+$/g; // around a cell, as the library strips them
+const INTEGER = /^([+-]?)0*([0-9]+)(?:\.0*)?$/;
+const DECIMAL = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
+
+/** The one form of an id: 7 of 07, +7 and 7.0. */
+export function canonical(id) {
+  const text = id.replace(SPACES, "");
+  const found = INTEGER.exec(text);
+  if (!found) return text;
+  return found[1] === "-" && found[2] !== "0" ? `-${found[2]}` : found[2];
+}
+
+function toNumber(text) {
+  const word = text.replace(SPACES, "");
+  return DECIMAL.test(word) ? Number(word) : NaN;
 }

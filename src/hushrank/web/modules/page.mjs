@@ -13,10 +13,11 @@ const FOUND_AT_ONCE = 8;
 const BEST_AT_ONCE = 10;
 const OWN_AT_ONCE = 20;
 const MOST_TAGS = 4;
+const NEWS_SECONDS = 8;
 
 export class Page {
   constructor(data) {
-    this.titles = (data.titles ?? data.ids).map(plain);
+    this.titles = (data.titles ?? data.ids.map(named)).map(plain);
     this.hasTastes = data.hasTastes;
     this.isUnsure = new Set(data.unsure);
     this.order = data.order;
@@ -55,6 +56,7 @@ export class Page {
     byId("export").addEventListener("click", () => this.#writeFile());
     byId("import").addEventListener("change", (event) => this.#readFile(event.target));
     byId("clear").addEventListener("click", () => this.#clear());
+    byId("to-best").addEventListener("click", () => this.#hideNews(0));
     say("how", sayScale(this.model.range));
     byId("app").hidden = false;
     this.#showAll();
@@ -170,10 +172,9 @@ export class Page {
     if (!file) return;
     try {
       if (file.size > LARGEST_FILE) throw new Error("it is too large for a list of ratings");
-      const { known, unknown } = this.ratings.addCsv(await file.text());
+      const told = this.ratings.addCsv(await file.text());
       this.#showAll();
-      const others = unknown ? `; ${count(unknown, "other")} not of this catalogue` : "";
-      this.#tell(`${count(known, "rating")} read${others}.`);
+      this.#tell(sayRead(told, this.model.range));
     } catch (error) {
       this.#tell(`The file was not read: ${error.message}.`);
     }
@@ -193,6 +194,20 @@ export class Page {
     keep.checked = this.ratings.isKept;
     const told = this.ratings.takeFailure() ? `${news} This device could not keep your ratings.` : news;
     say("news", byId("news").textContent === told ? `${told}\u00a0` : told); // the same news again is news
+    byId("bar").classList.remove("empty");
+    this.#hideNews(NEWS_SECONDS);
+  }
+
+  /** Take the news away after a while, which readers of screens have heard by then; not while somebody is at them. */
+  #hideNews(seconds) {
+    clearTimeout(this.hiding);
+    this.hiding = setTimeout(() => {
+      if (seconds && byId("bar").matches(":hover, :focus-within")) this.#hideNews(seconds);
+      else {
+        say("news", "");
+        byId("bar").classList.add("empty");
+      }
+    }, 1000 * seconds);
   }
 }
 
@@ -203,6 +218,20 @@ function keyOf({ href }) {
 
 function count(n, what) {
   return `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+}
+
+/** What was read of a file, and what was not. */
+function sayRead({ known, unknown, broken, clipped }, range) {
+  const said = [known ? `${count(known, "rating")} read` : "No rating was read"];
+  if (clipped) said.push(`${clipped} outside of ${show(range[0], range)} to ${show(range[1], range)} counted as the nearer end`);
+  if (unknown) said.push(`${unknown} of no item of this catalogue left out`);
+  if (broken) said.push(`${broken} without a number left out`);
+  return `${said.join("; ")}.`;
+}
+
+/** How an item is called that has no title: a number alone would be taken for a rating. */
+function named(id) {
+  return /^[0-9]+$/.test(id) ? `item ${id}` : id;
 }
 
 function sayFound(n, areMore) {

@@ -1,6 +1,6 @@
 /** The visitor's own ratings: by position of the item, and kept on the device only if the visitor has agreed. */
 
-import { fromCsv, toCsv } from "./csv.mjs";
+import { canonical, fromCsv, toCsv } from "./csv.mjs";
 
 export const LARGEST_FILE = 4 * 2 ** 20; // characters
 
@@ -16,7 +16,7 @@ export class Ratings {
     this.keep = keep;
     this.map = new Map();
     this.others = []; // kept pairs of items that this catalogue has not, perhaps the next one
-    this.isKept = keep !== null && this.#load(); // from then on only by the visitor of this page
+    this.isKept = keep !== null && this.#load() && this.map.size + this.others.length > 0; // then only by the visitor
     this.hasFailed = false; // to keep them, since `takeFailure`
   }
 
@@ -94,31 +94,51 @@ export class Ratings {
     return toCsv(this.#pairs(), this.range === null);
   }
 
-  /** Add the ratings of a table; how many were of this catalogue, and how many were not. */
+  /**
+   * Add the ratings of a table, of which several of one item count as their mean, as in the library.
+   *
+   * Gives how many items were rated, and how many rows are of no item of this catalogue (`unknown`), have no number
+   * (`broken`), or one out of range, which counts as the end of the range (`clipped`).
+   */
   addCsv(text) {
     if (text.length > LARGEST_FILE) throw new Error("it is too large for a list of ratings");
     const pairs = fromCsv(text, this.range === null);
+    const told = { known: 0, unknown: 0, broken: 0, clipped: 0 };
+    const found = new Map();
+    for (const [id, rating] of pairs) {
+      const position = this.#find(id);
+      if (position === undefined) told.unknown += 1;
+      else if (!Number.isFinite(rating)) told.broken += 1;
+      else {
+        if (this.#clip(rating) !== rating) told.clipped += 1;
+        found.set(position, [...(found.get(position) ?? []), this.#clip(rating)]);
+      }
+    }
     this.follow();
-    const known = this.#read(pairs);
+    for (const [position, given] of found) {
+      this.map.delete(position);
+      this.map.set(position, given.reduce((sum, rating) => sum + rating / given.length, 0));
+    }
     this.#save();
-    return { known, unknown: pairs.length - known };
+    return { ...told, known: found.size };
+  }
+
+  #clip(rating) {
+    return this.range === null ? 1 : Math.min(Math.max(rating, this.range[0]), this.range[1]);
   }
 
   #pairs() {
     return Array.from(this.map, ([position, rating]) => [this.ids[position], rating]);
   }
 
-  /** Take over pairs [id, rating] of known items; how many there were. Several of one item count as their last. */
+  /** Take over pairs [id, rating] of known items, of which several of one item count as their last. */
   #read(pairs) {
-    let known = 0;
     for (const [id, rating] of pairs) {
       const position = this.#find(id);
       if (position === undefined || !Number.isFinite(rating)) continue;
-      known += 1;
       this.map.delete(position);
-      this.map.set(position, this.range === null ? 1 : Math.min(Math.max(rating, this.range[0]), this.range[1]));
+      this.map.set(position, this.#clip(rating));
     }
-    return known;
   }
 
   /** Take what is kept, if it is ours and of this range; else nothing changes. Whether it was. */
@@ -138,7 +158,7 @@ export class Ratings {
   }
 
   #find(id) {
-    return this.positions.get(id) ?? this.positions.get(String(id).trim());
+    return this.positions.get(id) ?? this.positions.get(canonical(id));
   }
 }
 

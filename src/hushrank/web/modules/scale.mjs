@@ -1,6 +1,7 @@
 /** What a visitor can give an item: a few steps of a range, any number of it, or a mark that it is one's own. */
 
 const MOST_STEPS = 11;
+const MOST_DIGITS = 9; // behind the point, from which on few people count them
 
 /** The ratings of buttons, from low to high: whole or half steps, if there are few; null for a field of numbers. */
 export function stepsOf(range) {
@@ -35,7 +36,9 @@ export function sayScale(range) {
 
 /** A prediction with the digits that its range asks for. */
 export function showPrediction(rating, range) {
-  return Number.isFinite(rating) ? rating.toFixed(range === null ? 3 : digitsOf(range)) : String(rating);
+  if (!Number.isFinite(rating)) return String(rating);
+  const digits = range === null ? 3 : digitsOf(range);
+  return digits > MOST_DIGITS ? rating.toPrecision(4) : rating.toFixed(digits);
 }
 
 /** Whether a rating says that one likes an item (1), that one does not (-1), or neither, seen from the middle. */
