@@ -65,6 +65,9 @@ def leave_words_alone(app, doctree):
 
 def make_accessible(app, pagename, templatename, context, doctree):
     """What scrolls can be reached by keyboard, and headings of the navigation have a level."""
+    if "body" in context:  # a chart is small on a phone: a tap shows it alone
+        picture = r'<img [^>]*src="([^"]*_images/[^"]+)"[^>]*/?>'
+        context["body"] = re.sub(picture, r'<a href="\1">\g<0></a>', context["body"])
     for name in ("body", "furo_navigation_tree"):
         text = context.get(name, "").replace('role="heading"', 'role="heading" aria-level="2"')
         context[name] = text.replace("<pre>", '<pre tabindex="0">').replace(

@@ -72,7 +72,9 @@ def test_a_model_is_stated_and_verified(folder, name):
     assert found in (REGISTRY, REGISTRY - {RHO})
     checked = run("statement.yaml")
     assert checked.output.startswith("statement.yaml is in order\n") and "This shows damage" in checked.output
-    assert "by options (see --help): registry_author, intended_use" in checked.output
+    assert "not stated by the publisher: registry_author, intended_use" in checked.output
+    assert "ask again with --use, --url, --author, --population, --actors" in " ".join(result.output.split())
+    assert "ask again" not in checked.output  # options are for a model or a ledger
     compared = run(f"statement.yaml --against {name}.hush").output
     assert compared.endswith(f"compared with {name}.hush: it is about this file\n")
 
@@ -194,6 +196,10 @@ def test_what_was_stated_otherwise_is_named(folder):
         ("good.yaml --against good.yaml", "--against must be a model file, a ledger or a hash of 64 digits."),
         ("good.yaml --against " + "0" * 64, "does not have this hash: it is not the statement that was published."),
         ("good.yaml --against none.db", "cannot read none.db"),
+        ("good.yaml --against " + "0" * 63, "must be a hash of 64 digits 0-9 and a-f; this one has 63."),
+        ("good.yaml --against " + "A" * 64, "must be a hash of 64 digits 0-9 and a-f; this one has 64."),
+        ("pca.hush --out page.html", "--out page.html is for the statement in YAML; --html names the page."),
+        ("taken.html", "taken.html is no privacy statement in order: it is a page for people"),
         ("bad.yaml", "bad.yaml is no privacy statement in order: it was changed or damaged"),
         ("words.txt", "words.txt is no privacy statement"),
         ("zip.hush", "zip.hush is not a hushrank model, or it is damaged."),
@@ -265,3 +271,16 @@ def test_the_chained_part_is_as_it_was_written(folder):
     assert chained(loaded) == chained(model_statement(
         small("PrivatePCA"), file_sha256=hashlib.sha256((folder / "pca.hush").read_bytes()).hexdigest()
     ).fields) and PARAMETERS[-1] == "privacy_parameters_description"  # fmt: skip
+
+
+def test_the_page_is_beside_the_statement(folder):
+    assert "page written to visits.html\n" in run("pca.hush --out visits.yaml").output
+    assert sorted(path.name for path in folder.glob("*.html")) == ["visits.html"]
+
+
+def test_an_approval_is_the_registrys_to_tell(folder):
+    run("pca.hush")
+    place = folder / "statement.yaml"
+    assert "has approved it" not in run("statement.yaml").output
+    place.write_text(place.read_text().replace("approved: false", "approved: true"))
+    assert "the registry has approved it: only the registry can tell" in run("statement.yaml").output

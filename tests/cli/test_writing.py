@@ -10,7 +10,7 @@ import click
 import pytest
 
 from hushrank.cli import writing
-from hushrank.cli.writing import Writer, check_new, check_place, write_text
+from hushrank.cli.writing import Writer, check_new, check_place, write_result, write_text
 from hushrank.exceptions import ModelFileError
 
 
@@ -140,3 +140,32 @@ def test_a_page_is_written_whole_or_not_at_all(folder, monkeypatch):
     with pytest.raises(OSError):
         write_text("new", place)
     assert place.read_bytes() == b"\\ud800 page"
+
+
+def test_a_file_that_was_made_meanwhile_is_kept(folder):
+    """Two runs that both found the place free: the second one replaces nothing."""
+    write_text("first", folder / "page", force=False)
+    with pytest.raises(FileExistsError):
+        write_text("second", folder / "page", force=False)
+    with pytest.raises(click.ClickException, match=r"cannot write .*page: File exists\."):
+        write_result("second", folder / "page", force=False)
+    assert (folder / "page").read_text() == "first"
+    write_result("third", folder / "page", force=True)
+    assert (folder / "page").read_text() == "third" and len(list(folder.glob("*page*"))) == 1
+
+
+def test_where_there_are_no_links_files_are_written_all_the_same(folder, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_text("first", folder / "page", force=False)
+    with pytest.raises(OSError, match="not permitted"):
+        write_text("second", folder / "page", force=False)
+    assert (folder / "page").read_text() == "first" and [path.name for path in folder.glob(".*")] == []
+
+
+def test_a_link_to_nowhere_is_there(folder):
+    (folder / "link").symlink_to(folder / "nothing")
+    with pytest.raises(click.UsageError, match="exists already"):
+        check_new("--out", folder / "link", force=False)

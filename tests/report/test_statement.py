@@ -167,7 +167,7 @@ def test_rho_is_refused_where_the_record_has_none_and_may_be_left_out():
 
 def test_a_publisher_may_edit_everything_else():
     fields = model_statement(small("PrivateCovariance")).fields
-    kept = ("privacy_parameters", "privacy_unit", "dp_flavor.name", "approved", "_type", "interactivity", "date")
+    kept = ("privacy_parameters", "privacy_unit", "dp_flavor.name", "approved", "_type", "interactivity", "date", "url")
     texts = [name for name in REGISTRY if not any(part in name for part in kept)]
     begins = ("privacy_unit_description", "unprotected_quantities")  # with what follows from the record
     for name in texts:
@@ -219,3 +219,11 @@ def test_machines_are_told_the_same(ledger):
 
 def test_open_fields_are_found():
     assert not_stated({"a": "", "b": {"c": f"x: {NOT_STATED}", "d": "y"}, "e": 1.0, "f": " \n"}) == ["a", "b.c", "f"]
+
+
+@pytest.mark.parametrize("unit", ["entry", "row", "rank1", "frobenius"])
+def test_of_a_stream_the_size_of_what_is_hidden_is_stated(unit):
+    sketch = hushrank.TurnstileSketch((4, 3), 2, epsilon=2.0, delta=1e-6, unit=unit, kind="full", bound=2.5)
+    loss = model_statement(sketch.factorize()).fields["deployment"]["privacy_loss"]
+    assert "at most 2.5" in loss["privacy_unit_description"] and "in part only." in loss["privacy_unit_description"]
+    assert "Bound: 2.5." in loss["privacy_parameters_description"]

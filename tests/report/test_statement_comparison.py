@@ -42,6 +42,8 @@ def test_what_was_stated_otherwise_is_named():
         (("deployment", "implementation", "pre_processing_eda_hyperparameter_tuning"), "Nothing was done before."),
         (("deployment", "additional_dp_information", "composition"), "Nothing adds up."),
         (("deployment", "model", "release_type"), "Continual"),
+        (("deployment", "privacy_loss", "privacy_parameters", "rho"), None),
+        (("deployment", "additional_information_url"), None),
     ],
 )
 def test_a_field_in_part_or_missing_or_approved_is_named_as_well(path, value):

@@ -9,6 +9,7 @@ from hushrank.exceptions import StatementError
 from hushrank.report import statement_file
 from hushrank.report.statement import Publisher, ledger_statement, model_statement
 from hushrank.report.statement_file import MOST_BYTES, read_statement, read_yaml, to_yaml
+from hushrank.report.statement_page import statement_page
 from statement_support import fill_ledger, small
 
 LOADERS = [yaml.BaseLoader, *([yaml.CBaseLoader] if hasattr(yaml, "CBaseLoader") else [])]
@@ -106,6 +107,14 @@ def test_a_publisher_may_edit_by_hand(text, loader, old, new):
         ("epsilon: 2.0", "epsilon: 1e999", "epsilon must be a number"),
         ("epsilon: 2.0", "epsilon: 0x2", "epsilon must be a number"),
         ("epsilon: 2.0", "epsilon: 1:0", "epsilon must be a number"),
+        ("epsilon: 2.0", "epsilon: 02", "epsilon must be a number"),  # other readers of YAML take 010 for eight
+        ("epsilon: 2.0", "epsilon: 02.0", "epsilon must be a number"),
+        ("epsilon: 2.0", "epsilon: +2.0", "epsilon must be a number"),
+        (
+            "additional_information_url: not stated by the publisher",
+            "additional_information_url: javascript:alert(1)",
+            "additional_information_url must be an address that begins with https",
+        ),
         ("approved: false", "approved: no", "approved must be true or false"),
         ("approved: false", "approved: 'false'", "approved must be true or false"),
         ("approved: false", "approved: false\napproved: true", "line 2 has the field 'approved' a second time"),
@@ -129,6 +138,20 @@ def test_other_edits_are_refused(text, loader, old, new, message):
     with pytest.raises(StatementError, match=message) as refusal:
         read_yaml(text.replace(old, new))
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 500
+
+
+def test_other_readers_of_yaml_find_the_same_numbers(text, loader):
+    for written in ("2", "2.0", "2.", "0.2e+1", "2.0e0", "20e-1", "2e0", "200.0e-2"):
+        found = yaml.safe_load(text.replace("epsilon: 2.0", f"epsilon: {written}"))
+        value = found["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"]
+        assert value == written or float(value) == 2.0  # YAML 1.1 takes some of them for texts, none for other numbers
+        read_yaml(text.replace("epsilon: 2.0", f"epsilon: {written}"))
+
+
+def test_the_page_is_told_from_the_statement(statements, loader, tmp_path):
+    (tmp_path / "page.html").write_text(statement_page(statements["model"]), encoding="utf-8")
+    with pytest.raises(StatementError, match="it is a page for people; its statement is the file in YAML"):
+        read_statement(tmp_path / "page.html")
 
 
 def test_a_private_file_is_not_shown(loader, tmp_path):

@@ -4,14 +4,17 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+import hushrank
 from hushrank.exceptions import LedgerError, StatementError
 from hushrank.privacy import accountant
 from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated, leaves
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import chain
 from hushrank.privacy.ledger.currency import Terms
+from hushrank.report import statement_ledger
 from hushrank.report.statement_ledger import LedgerRecord, cap_event, ledger_record, rows_of
 from statement_support import ACCOUNTS, fill_ledger
 
@@ -222,3 +225,33 @@ def test_a_damaged_ledger_gets_no_statement(tmp_path):
 
         with pytest.raises(StatementError, match="'pure' gets no statement: data set 'pure' is damaged at entry 1"):
             ledger_record(Forgetful())
+
+
+def test_a_premise_of_the_terms_is_told(ledger):
+    """No command makes such terms; a file may hold them."""
+    record = ledger_record(ledger["promised"])
+    terms = Terms.of(replace(record.budget, premise="no user appears twice"))
+    assert replace(record, terms=terms).promise.premise == (
+        "no user appears twice; what the notes of charges 1 take for granted is so"
+    )
+    told = replace(record, terms=terms, rows=record.rows[:1])
+    assert "Provided that no user appears twice." in told.words()
+
+
+def test_a_ledger_says_of_which_size_its_unit_is_only_where_it_knows(tmp_path):
+    with hushrank.Ledger(tmp_path / "budget.db") as ledger:
+        rows = ledger.create("rows", epsilon=2, delta=1e-6, neighbors="add_remove", unit="row")
+        terms = {"epsilon": 0.5, "delta": 1e-6, "neighbors": "add_remove", "ledger": rows}
+        hushrank.PrivateCovariance(row_norm=1.0, **terms).fit(np.eye(3))
+        assert ledger_record(rows).promise.premise == ""
+        hushrank.TurnstileSketch((4, 3), 2, **terms, unit="row", kind="full").factorize()
+        record = ledger_record(rows)
+        assert record.rows[2].note.endswith("provided that no row of the stream has a norm above 1 in total")
+        assert record.promise.premise == "what the notes of charges 2 take for granted is so"
+
+
+def test_charges_that_take_long_to_add_up_are_refused(ledger, monkeypatch):
+    record = ledger_record(ledger["patients 2026"])
+    monkeypatch.setattr(statement_ledger, "MOST_WORK", 3 + 2**2 - 1)
+    with pytest.raises(ValueError, match="its charges take too long to add up"):
+        record.check()

@@ -118,5 +118,5 @@ def test_who_is_protected_is_told_by_the_unit():
     answers = check_page(model_statement(small("PrivateTraceRegression")))
     assert "Protected is the answer in one record, and nothing else of it." in answers
     users = check_page(model_statement(small("PrivateCompletion")))
-    assert "Protected is one user, with everything that comes from this user." in users
+    assert "Protected is one user and everything that comes from this user." in users
     assert "in the data more than once" not in users

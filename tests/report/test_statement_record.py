@@ -113,3 +113,17 @@ def test_numbers_are_rounded_up_to_six_digits():
     assert parameters_of(pure) == {"epsilon": 1.0, "delta": 0.0}
     with pytest.raises(InvalidParameter):
         Guarantee(1.0, 2.0, "replace", "row", Pure(1.0), "exact")
+
+
+def test_the_size_of_a_change_is_a_part_of_the_record():
+    model = small("Factorization")
+    record = model_record(model)
+    assert record.promise.bound == record.budget.bound == model.bound == 1.0
+    assert any(line.startswith("Unit: frobenius. Bound: 1. Neighbors: ") for line in record.words())
+    assert record.objects()[0]["guarantee"]["bound"] == 1.0
+    with pytest.raises(ValueError, match="hides changes of another size"):
+        replace(record, promise=replace(record.promise, bound=5.0)).check()
+
+
+def test_a_cost_is_not_rounded_down_to_nothing():
+    assert rho_of(Gaussian(1e200)) > 0.0 == rho_of(Gaussian(1e200)) * 0.5

@@ -11,7 +11,7 @@ from hushrank.cli.descriptions import titles_for
 from hushrank.cli.options import GIVEN_FILES, JSON_OPTION, options
 from hushrank.cli.rating_columns import ITEM_COLUMN_OPTION
 from hushrank.cli.titles import TITLE_OPTIONS, given_titles
-from hushrank.cli.writing import FORCE_OPTION, check_place, write_text
+from hushrank.cli.writing import FORCE_OPTION, check_place, write_result
 from hushrank.registry import find
 
 DEFAULT_OUT = "report.html"
@@ -70,10 +70,7 @@ def command(
     if account is not None:
         check_account(account, model.privacy_)
     page = model_page(model, Beside(titles_for(model, given_titles()), account, people))
-    try:
-        write_text(page, out)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {out}: {error.strerror or error}.") from error
+    write_result(page, out, force=force)
     click.echo(json.dumps({"report": str(out)}) if as_json else f"report written to {out}")
 
 

@@ -11,16 +11,15 @@ from rich.console import Console
 
 from hushrank.cli.accounts import is_given, ledger_files
 from hushrank.cli.options import JSON_OPTION, options
-from hushrank.cli.statement_sources import file_sha256, files_of, is_hash, kind_of, shown
+from hushrank.cli.statement_sources import file_sha256, files_of, is_hash, is_mistyped_hash, kind_of, shown
 from hushrank.cli.tables import printable
-from hushrank.cli.writing import FORCE_OPTION, check_place, resolve, write_text
+from hushrank.cli.writing import FORCE_OPTION, check_place, resolve, write_result
 from hushrank.exceptions import InvalidParameter, LedgerError, StatementError
 from hushrank.registry import find
 
-DEFAULT_OUT, DEFAULT_PAGE = "statement.yaml", "statement.html"
+DEFAULT_OUT = "statement.yaml"
 
 SHOWN_EVENTS = 10
-
 
 PUBLISHER = {
     "name": "Name of what is published.",
@@ -37,6 +36,20 @@ PUBLISHER = {
     "justification": "Why these choices.",
 }
 """What only the publisher knows, by the options that ask for it."""
+
+_ASKED_BY = {
+    "name": "deployment.short_name",
+    "curator": "deployment.data_curator",
+    "use": "deployment.intended_use",
+    "date": "deployment.publication_date",
+    "url": "deployment.additional_information_url",
+    "author": "registry_author",
+    "population": "deployment.dp_flavor.data_domain",
+    "actors": "deployment.model.actors",
+    "preparation": "deployment.implementation.pre_processing_eda_hyperparameter_tuning",
+    "justification": "deployment.implementation.justification",
+}
+"""Fields that say `not stated` without their option."""
 
 PUBLISHER_OPTIONS = options(
     *(
@@ -60,9 +73,7 @@ PUBLISHER_OPTIONS = options(
         "--html",
         "page",
         type=click.Path(dir_okay=False, path_type=Path),
-        default=DEFAULT_PAGE,
-        show_default=True,
-        help="Page to write, for readers who are no experts. Of a statement: none unless it is asked for.",
+        help="Page to write, for readers who are no experts. Default: as --out, with .html; of a statement none.",
     ),
     FORCE_OPTION,
     PUBLISHER_OPTIONS,
@@ -110,7 +121,10 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     _refuse(given, ["against"], "--against is for a statement, and this is a {0}.", kind)
     if kind == "model":
         _refuse(given, ["dataset", "without_notes"], "{1} is for a ledger, and this is a model.", kind)
-    places = {"--out": given["out"], "--html": given["page"]}
+    page = given["page"] or given["out"].with_suffix(".html")
+    if given["page"] is None and page == given["out"]:
+        raise click.UsageError(f"--out {page} is for the statement in YAML; --html names the page.")
+    places = {"--out": given["out"], "--html": page}
     if resolve(places["--out"]) == resolve(places["--html"]):
         raise click.UsageError("--out and --html name one file.")
     kept = [Path(source)] if kind == "model" else ledger_files(source)
@@ -119,12 +133,13 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     statement = make(source, kind, given)
     texts = (to_yaml(statement), statement_page(statement, _name(places["--out"])))
     for place, text in zip(places.values(), texts, strict=True):
-        _write_text(text, place)
+        write_result(text, place, force=given["force"])
     if as_json:
         written = {"statement": str(places["--out"]), "page": str(places["--html"])}
         click.echo(json.dumps({**written, **statement.to_dict(), "not_stated": statement.not_stated}))
         return
     _echo(f"statement written to {places['--out']}", f"page written to {places['--html']}", *say(statement))
+    _echo(*say_how(statement))
     if kind == "ledger" and not given["without_notes"]:
         click.echo(f"hushrank: {_NOTED}", err=True)
 
@@ -148,7 +163,8 @@ def make(source: str, kind: str, given: dict[str, Any]) -> Any:
 def _only_name(ledger: Any) -> str:
     names: list[str] = ledger.names()
     if len(names) != 1:
-        raise click.UsageError(f"--dataset must name a data set of the ledger: {', '.join(names) or 'it has none'}.")
+        listed = ", ".join(map(printable, names)) or "it has none"
+        raise click.UsageError(f"--dataset must name a data set of the ledger: {listed}.")
     return names[0]
 
 
@@ -165,7 +181,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
     statement = read_statement(source)
     compared = None if other is None else compare(statement, source, other)
     if page is not None:
-        _write_text(statement_page(statement, _name(Path(source))), page)
+        write_result(statement_page(statement, _name(Path(source))), page, force=given["force"])
     if as_json:
         told = {"statement": source, "in_order": True, "page": None if page is None else str(page)}
         click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
@@ -175,6 +191,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
 
 
 _NOTED = "keys, notes and times of the charges are in the statement; --without-notes leaves them out"
+_APPROVED = "it says of itself that the registry has approved it: only the registry can tell"
 _ALONE = (
     "This shows damage and careless edits. Whether it is the statement that was published, --against shows: with the "
     "model, the ledger, or a hash from elsewhere."
@@ -190,6 +207,8 @@ def compare(statement: Any, source: str, other: str) -> str:
         if found is None:
             raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")
         return found
+    if is_mistyped_hash(other):
+        raise click.UsageError(f"--against must be a hash of 64 digits 0-9 and a-f; this one has {len(other)}.")
     kind = kind_of(other)
     try:
         if kind == "model":
@@ -210,7 +229,7 @@ def compare(statement: Any, source: str, other: str) -> str:
 def say(statement: Any) -> Iterator[str]:
     """Event, budget, promise and hashes of a statement, a line each, and what the publisher has not said."""
     from hushrank.privacy.events import leaves
-    from hushrank.privacy.figures import at_most, show_event
+    from hushrank.privacy.figures import at_least, at_most, show_event
 
     known = statement.to_dict()
     is_model, asked = known["kind"] == "model", statement.budget
@@ -218,7 +237,8 @@ def say(statement: Any) -> Iterator[str]:
     if known.get("file_sha256"):
         yield f"file: SHA-256 {known['file_sha256']}"
     yield f"{'asked for' if is_model else 'budget'}: epsilon = {at_most(asked.epsilon)}, delta = {at_most(asked.delta)}"
-    yield f"unit {asked.unit}, neighbors {asked.neighbors}"
+    within = "" if asked.bound is None else f", bound {at_least(asked.bound)}"
+    yield f"unit {asked.unit}{within}, neighbors {asked.neighbors}"
     found = list(leaves(statement.event).items())
     yield from (f"event: {f'{n:,} x ' if n > 1 else ''}{show_event(leaf)}" for leaf, n in found[:SHOWN_EVENTS])
     if len(found) > SHOWN_EVENTS:
@@ -227,9 +247,17 @@ def say(statement: Any) -> Iterator[str]:
     yield f"statement: SHA-256 {statement.sha256} of numbers and record, {statement.fields_sha256} of all fields"
     if statement.head is not None:
         yield f"ledger: head {statement.head}"
+    if statement.fields["approved"]:
+        yield _APPROVED
     if statement.not_stated:
-        names = ", ".join(name.rpartition(".")[2] for name in statement.not_stated)
-        yield f"not stated by the publisher, to be filled in there or by options (see --help): {names}"
+        yield f"not stated by the publisher: {', '.join(name.rpartition('.')[2] for name in statement.not_stated)}"
+
+
+def say_how(statement: Any) -> Iterator[str]:
+    """How the publisher says what is not stated, by the options that ask for it."""
+    asked = [f"--{option.replace('_', '-')}" for option, name in _ASKED_BY.items() if name in statement.not_stated]
+    if asked:
+        yield f"fill it in there, or ask again with {', '.join(asked)}"
 
 
 def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) -> None:
@@ -242,13 +270,6 @@ def _refuse(given: dict[str, Any], names: list[str], message: str, kind: str) ->
 def _name(path: Path) -> str:
     """The name of a file as text; what cannot be seen in it is a question mark."""
     return "".join(sign if sign.isprintable() else "?" for sign in path.name)
-
-
-def _write_text(text: str, place: Path) -> None:
-    try:
-        write_text(text, place)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {place}: {error.strerror or error}.") from error
 
 
 def _echo(*lines: str) -> None:

@@ -8,7 +8,7 @@ from hushrank.cli.accounts import ledger_files
 from hushrank.exceptions import StatementError
 
 _HEADS = {b"PK": "model", b"SQLite format 3\0": "ledger"}
-_HASH = re.compile("[0-9a-f]{64}")
+_HASH, _LIKE_A_HASH = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-fA-F]{32,128}")
 
 
 def kind_of(source: str) -> str:
@@ -31,9 +31,14 @@ def is_hash(source: str) -> bool:
     return bool(_HASH.fullmatch(source))
 
 
+def is_mistyped_hash(source: str) -> bool:
+    """Whether somebody meant a hash that has another number of digits, or capital ones."""
+    return bool(_LIKE_A_HASH.fullmatch(source)) and not is_hash(source) and not Path(source).exists()
+
+
 def files_of(source: str | None) -> list[Path]:
     """Files of what a statement is compared with, which no page may overwrite."""
-    if source is None or is_hash(source):
+    if source is None or is_hash(source) or is_mistyped_hash(source):
         return []
     return ledger_files(source) if kind_of(source) == "ledger" else [Path(source)]
 

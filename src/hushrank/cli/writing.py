@@ -13,12 +13,13 @@ from typing import BinaryIO
 
 import click
 
-from hushrank.archive.atomic import ONLY_OWNER, replace_file
+from hushrank.archive.atomic import ONLY_OWNER, create_file, replace_file
 from hushrank.archive.container import check_writable
 from hushrank.exceptions import ModelFileError
 
 FORCE_OPTION = click.option("--force", is_flag=True, help="Replace files that exist.")
 _MOST_NAMES = 1000
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP)  # of file systems on which a file cannot be made by a link
 
 Write = Callable[[Path], None]
 
@@ -36,7 +37,7 @@ def check_place(option: str, out: Path, kept: Iterable[Path], named: str, *, for
 
 def check_new(option: str, out: Path, *, force: bool) -> None:
     """Refuse a file that exists, unless it may be replaced."""
-    if out.exists() and not force:
+    if os.path.lexists(out) and not force:
         raise click.UsageError(f"{option} {out} exists already. --force replaces it.")
 
 
@@ -54,13 +55,28 @@ def resolve(path: Path) -> Path:
         raise click.UsageError(f"{path} leads nowhere: links in it lead to each other.") from None
 
 
-def write_text(text: str, place: Path) -> None:
-    """Write a page as a whole or not at all."""
+def write_text(text: str, place: Path, *, force: bool = True) -> None:
+    """Write a page as a whole or not at all; without `force` FileExistsError where there is a file by now."""
+    data = text.encode("utf-8", "backslashreplace")
+    if not force:
+        try:
+            return create_file(place, data)
+        except OSError as error:
+            if error.errno not in _NO_LINKS or os.path.lexists(place):
+                raise
 
     def fill(file: BinaryIO) -> None:
-        file.write(text.encode("utf-8", "backslashreplace"))
+        file.write(data)
 
     replace_file(place, fill)
+
+
+def write_result(text: str, place: Path, *, force: bool) -> None:
+    """Write what costs nothing to make again; click.ClickException where it cannot be written."""
+    try:
+        write_text(text, place, force=force)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {place}: {error.strerror or error}.") from error
 
 
 class Writer:

@@ -98,19 +98,24 @@ def guess_bound(guarantee: Guarantee) -> float:
 
 
 def guess_in_words(given: Guarantee) -> str:
-    """What the last column of a table of the guarantee means, and why it is less than the factor allows."""
+    """How often a guess about one unit can be right, and why that is less than the factor allows."""
     is_replaced = given.neighbors is Neighbors.REPLACE
     guess = "which of two possibilities it was" if is_replaced else "whether it was there"
     odds = 1.0 / (1.0 + math.exp(-min(given.epsilon, 700.0)))
     by_noise = (
-        f" The factor alone would allow {100 * odds:.1f}\u00a0%; with this noise hardly any result comes near it."
+        f" The factor alone would allow {_percent(odds)}; with this noise hardly any result comes near it."
         if guess_bound(given) < odds - 0.01
         else ""
     )
     return (
         f"So somebody who knows all the rest, sees the result and has to guess {guess}, equally likely before, is "
-        f"right with a probability of at most that in the last column.{by_noise} Tossing a coin gives 50\u00a0%."
+        f"right in at most {_percent(guess_bound(given))} of the cases.{by_noise} Tossing a coin gives 50\u00a0%."
     )
+
+
+def _percent(share: float) -> str:
+    """A share as people read it, rounded up: it bounds what somebody may learn."""
+    return f"{math.ceil(1000 * share) / 10:.1f}\u00a0%"
 
 
 def guarantee_table(given: Guarantee) -> Markup:

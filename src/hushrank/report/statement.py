@@ -16,7 +16,7 @@ from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.ledger.currency import canonical
 from hushrank.privacy.records import to_fields
-from hushrank.privacy.words import adjacency_in_words, not_hidden_in_words, sentences
+from hushrank.privacy.words import adjacency_in_words, not_hidden_in_words, premise_in_words, sentences
 from hushrank.report import statement_words as words
 from hushrank.report.statement_chain import digest, hash_of, read_chained, write_chained
 from hushrank.report.statement_fields import Publisher, check_fields, not_stated, said
@@ -184,7 +184,7 @@ def statement_of_record(record: LedgerRecord, publisher: Publisher = SILENT) -> 
     """The statement that hushrank makes of the record of a ledger."""
     n = len(record.rows) - 1
     texts = {
-        "public": words.unprotected(record.promise, _LEDGER, "All parameters of releases are public.").strip(),
+        "public": words.unprotected(record.promise, _LEDGER, "The parameters of each release are public as well."),
         "release_type": "Continual" if n > 1 else "One-shot",
         "releases": "What is left of the budget may be spent later, and is within the promise.",
         "composition": _ledger_composition(record),
@@ -200,8 +200,12 @@ def flavor_of(given: Guarantee) -> str:
 
 def describe_unit(given: Guarantee) -> str:
     """What adjacent data sets are, what hiding one unit does not hide, and what is taken for granted."""
-    premise = f" This holds provided that {given.premise}." if given.premise else ""
-    return f"{adjacency_in_words(given.neighbors, given.unit)} {not_hidden_in_words(given.unit)}".strip() + premise
+    parts = [
+        adjacency_in_words(given.neighbors, given.unit, given.bound),
+        not_hidden_in_words(given.unit, given.bound),
+        premise_in_words(given),
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def _told(record: ModelRecord | LedgerRecord) -> words.Told:
@@ -269,8 +273,10 @@ def _ledger_mechanisms(record: LedgerRecord) -> str:
     counts = leaves(record.event)
     n_gaussian = sum(n for leaf, n in counts.items() if isinstance(leaf, Gaussian))
     n_pure = sum(counts.values()) - n_gaussian
-    charged = f"Charged were {n_gaussian:,} Gaussian and {n_pure:,} pure releases. "
-    return f"{charged}How their noise was drawn is not in the ledger: statements of the single releases say it."
+    kinds = ((n_gaussian, "Gaussian"), (n_pure, "pure"))
+    counted = [f"{n:,} {kind} release{'s' * (n != 1)}" for n, kind in kinds if n]
+    charged = f"Charged: {' and '.join(counted)}." if counted else "Nothing was charged yet."
+    return f"{charged} How their noise was drawn is not in the ledger: statements of the single releases say it."
 
 
 def _check_same(name: str, found: Any, expected: str) -> None:

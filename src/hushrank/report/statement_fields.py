@@ -12,7 +12,7 @@ from typing import Any
 
 from hushrank.exceptions import InvalidParameter
 
-TEXT, FLAG, NUMBER, DATE = "text", "flag", "number", "date"
+TEXT, FLAG, NUMBER, DATE, ADDRESS = "text", "flag", "number", "date", "address"
 
 FIELDS: dict[str, Any] = {
     "approved": FLAG,
@@ -24,7 +24,7 @@ FIELDS: dict[str, Any] = {
         "data_product_type": TEXT,
         "data_product_description": TEXT,
         "publication_date": DATE,
-        "additional_information_url": TEXT,
+        "additional_information_url": ADDRESS,
         "dp_flavor": {
             "name": ("Pure DP", "Approximate DP", "Zero Concentrated DP", "other"),
             "data_domain": TEXT,
@@ -187,8 +187,10 @@ def _check_level(values: Any, table: Mapping[str, Any], before: str) -> None:
             _check_that(isinstance(value, float), full, "a number")
         else:
             _check_that(isinstance(value, str), full, "a text")
-            is_right = kind != DATE or not value or value == NOT_STATED or is_date(value)
-            _check_that(is_right, full, "a day as YYYY-MM-DD")
+            is_empty = not value or value == NOT_STATED
+            _check_that(kind != DATE or is_empty or is_date(value), full, "a day as YYYY-MM-DD")
+            is_right = kind != ADDRESS or is_empty or bool(_ADDRESS.fullmatch(value))
+            _check_that(is_right, full, "an address that begins with https:// or http://")
 
 
 def _check_that(is_right: bool, name: str, requirement: str) -> None:

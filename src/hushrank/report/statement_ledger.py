@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from hushrank.exceptions import LedgerError, StatementError
 from hushrank.privacy.claims import check_work
-from hushrank.privacy.events import Composed, Event, Gaussian, Pure, together
+from hushrank.privacy.events import Composed, Event, Gaussian, Pure, leaves, together
 from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.ledger import chain, names
@@ -23,6 +23,9 @@ from hushrank.privacy.ledger.currency import Cost, Terms, canonical
 from hushrank.privacy.ledger.words import say_cost
 from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
 from hushrank.report.statement_record import HASH, say_gaussian, say_promise
+
+MOST_WORK = 2**22
+"""Squares of the numbers of different releases within each charge, added up: a few seconds."""
 
 _HEADER = {"kind", "dataset", "terms", "has_notes"}
 _EXACT, _NOTED = {"number", "kind", "event", "cost", "spent", "hash"}, {"time", "key", "note"}
@@ -71,7 +74,7 @@ class LedgerRecord:
         """That of the cap. How noise was drawn is not in a ledger, so that arithmetic is not covered by it."""
         cap = self.budget
         terms = (cap.epsilon, cap.delta, cap.neighbors, cap.unit, cap_event(self.terms), "idealized")
-        return Guarantee(*terms, premise=self._premise)
+        return Guarantee(*terms, premise=self._premise, bound=cap.bound)
 
     @property
     def head(self) -> str | None:
@@ -94,7 +97,8 @@ class LedgerRecord:
     @property
     def _premise(self) -> str:
         noted = premised(self.rows)
-        return f"what the notes of charges {say_numbers(noted)} take for granted is so" if noted else ""
+        told = [f"what the notes of charges {say_numbers(noted)} take for granted is so"] if noted else []
+        return "; ".join([self.budget.premise] * bool(self.budget.premise) + told)
 
     def words(self) -> list[str]:
         """The promise, what was spent of it, and the head of the chain."""
@@ -136,8 +140,11 @@ class LedgerRecord:
 
     def check(self) -> None:
         """Raise ValueError unless every charge costs what it says, all add up, and hashes follow where they can."""
-        for event in self.events:
+        events = self.events
+        for event in events:
             check_work(event, is_pure=True)
+        # Exact sums of one event take a time that grows with the square of what is in it.
+        _check(sum(len(leaves(event)) ** 2 for event in events) <= MOST_WORK, "its charges take too long to add up")
         rows = self.rows if self.has_notes else tuple(_sealed_anew(self.rows, self.terms))
         try:
             chain.verify(self.dataset, self.terms, rows)
@@ -178,7 +185,7 @@ def ledger_record(account: Any, *, with_notes: bool = True) -> LedgerRecord:
         raise StatementError(f"data set {account.name!r} gets no statement: {error}.") from error
     if with_notes:
         return record
-    if record.promise.premise:
+    if premised(record.rows):
         told = f"the promise holds provided that {record.promise.premise}"
         raise StatementError(f"notes of {account.name!r} cannot be left out: {told}.")
     return replace(record, rows=tuple(map(_without_notes, record.rows)), has_notes=False)

@@ -12,7 +12,7 @@ from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Guarantee, Unit
 from hushrank.privacy.ledger.currency import Cost
 from hushrank.privacy.ledger.words import say_cost
-from hushrank.privacy.words import factor_in_words
+from hushrank.privacy.words import factor_in_words, unit_in_words
 from hushrank.report.markup import Markup, element
 from hushrank.report.page import bullets, definitions, make_page, paragraph, table
 from hushrank.report.personal import guess_bound, guess_in_words
@@ -27,12 +27,9 @@ _LARGEST_FACTOR_EPSILON = 25.0
 _NAMES = ("charge", "date", "epsilon", "note")
 _PROTECTED = {
     Unit.ROW: "one row of the data",
-    Unit.USER: "one user, with everything that comes from this user",
+    Unit.USER: "one user and everything that comes from this user",
     Unit.RECORD: "one record",
     Unit.LABEL: "the answer in one record, and nothing else of it",
-    Unit.ENTRY: "one change of the data within the stated bound",
-    Unit.RANK1: "one change of the data within the stated bound",
-    Unit.FROBENIUS: "one change of the data within the stated bound",
 }
 _NOT_PROMISED = (
     "That nothing can be learned about a person. What the result says about people in general may apply to anybody, "
@@ -109,11 +106,11 @@ def _numbers(given: Guarantee) -> Markup:
 
 def _charges(record: LedgerRecord) -> list[Markup]:
     n = len(record.rows) - 1
-    spent = say_cost(record.terms, record.spent) if n else "nothing"
+    worth = f"{n:,} were charged, which are worth {say_cost(record.terms, record.spent)}" if n else "none was charged"
     parts = [
         paragraph(
             f"This is a statement about the budget of the data set {record.dataset}: all releases that are ever "
-            f"charged to it keep the promise above together. Until now {n:,} were charged, which are worth {spent}."
+            f"charged to it keep the promise above together. Until now {worth}."
         )
     ]
     if n:
@@ -199,7 +196,8 @@ def _checked(statement: Statement, name: str) -> list[Markup]:
 
 
 def _one(given: Guarantee) -> str:
-    return _PROTECTED[given.unit]
+    is_whole = given.unit in _PROTECTED and (given.bound is None or given.unit is Unit.USER)
+    return _PROTECTED[given.unit] if is_whole else unit_in_words(given.unit, given.bound).rstrip(",")
 
 
 def _say(text: str) -> str:

@@ -13,7 +13,7 @@ from hushrank.exceptions import StatementError
 from hushrank.privacy import accountant
 from hushrank.privacy.claims import check_stated
 from hushrank.privacy.events import Event, Gaussian, leaves
-from hushrank.privacy.figures import at_most, show_event
+from hushrank.privacy.figures import at_least, at_most, show_event
 from hushrank.privacy.guarantee import Budget, Guarantee
 from hushrank.privacy.records import from_fields, to_fields
 from hushrank.privacy.words import factor_in_words
@@ -90,7 +90,8 @@ class ModelRecord:
         """The guarantee, its event and the budget."""
         given, asked = self.promise, self.budget
         lines = [say_promise(given), *say_gaussian(given.event)]
-        lines.append(f"Unit: {given.unit}. Neighbors: {given.neighbors}. Arithmetic: {given.numerics}.")
+        within = "" if given.bound is None else f" Bound: {at_least(given.bound)}."
+        lines.append(f"Unit: {given.unit}.{within} Neighbors: {given.neighbors}. Arithmetic: {given.numerics}.")
         if given.premise:
             lines.append(f"Provided that {given.premise}.")
         event = show_event(given.event)
@@ -163,7 +164,8 @@ def rho_of(event: Event) -> float | None:
     counts = leaves(event)
     if not counts or not all(isinstance(leaf, Gaussian) for leaf in counts):
         return None
-    return accountant.mu(event) ** 2 / 2.0
+    mu = accountant.mu(event)
+    return max(mu**2 / 2.0, math.ulp(0.0)) if mu else 0.0  # never rounded down to nothing
 
 
 def parameters_of(given: Guarantee) -> dict[str, float]:
