@@ -124,6 +124,7 @@ def test_noise_is_told_beside_what_one_can_change():
         Pure(1.0), Unit.ENTRY
     )
     assert noise_in_words(Repeated(Gaussian(4.0), 3), Unit.ROW).startswith("3 times, each with noise of 4 times")
+    assert noise_in_words(Gaussian(4.0), Unit.ROW, 2.0) == "noise of 4 times what one row within the bound can change"
     assert noise_in_words(Composed([Gaussian(1.0)]), Unit.ROW) == noise_in_words(NonPrivate(), Unit.ROW) == ""
     assert noise_in_words(Repeated(NonPrivate(), 3), Unit.ROW) == ""
 

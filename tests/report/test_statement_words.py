@@ -92,10 +92,13 @@ def test_what_is_not_protected():
 
 
 def test_bounding_is_told_where_it_is_done():
-    def told(unit, premise=""):
-        return preparation(Guarantee(1.0, 0.0, Neighbors.REPLACE, unit, Pure(1.0), "exact", premise=premise))
+    def told(unit, premise="", bound=None):
+        given = Guarantee(1.0, 0.0, Neighbors.REPLACE, unit, Pure(1.0), "exact", premise=premise, bound=bound)
+        return preparation(given)
 
     assert told("user").startswith("Within a release what each user adds is bounded by itself.")
+    assert told("row").startswith("Within a release what each row adds is bounded by itself.")
+    assert told("row", bound=1.0).startswith("Within a release what each update adds is bounded by itself.")
     assert told("frobenius").startswith("hushrank reads no bound off the data")
     assert told("entry", "nobody sends more").startswith("hushrank reads no bound")  # then it is taken for granted
 

@@ -369,7 +369,7 @@ def test_rating_by_keyboard(browser, pages):
             page.keyboard.press(key)
         assert focus() == ["results", "6", "4"] and told(page) == before  # arrows rate nothing
         page.keyboard.press("Enter")
-        assert focus() == ["results", "6", "4"] and "Rated The Harbor 6 4" in page.inner_text("#news")
+        assert focus() == ["results", "6", "4"] and "Rated The Harbor 6: 4" in page.inner_text("#news")
         check_recommended(seen, "ratings", {6: 4.0})
         first = page.locator("#best li").first.get_attribute("data-position")
         page.locator("#best li").first.locator("button").first.focus()

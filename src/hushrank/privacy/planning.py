@@ -118,7 +118,7 @@ class Plan:
         given = self.guarantee
         yield "what it promises", in_words(given)
         for step in self.steps:  # plain words first, terms second
-            plain = noise_in_words(step.event, given.unit)
+            plain = noise_in_words(step.event, given.unit, given.bound)
             yield step.name, plain or step.mechanism
             if plain:
                 yield "  mechanism", step.mechanism

@@ -135,15 +135,18 @@ def factor_in_words(epsilon: float) -> str:
     return f"{at_most(math.exp(epsilon), 3)} ({power})" if epsilon <= _LARGEST_FACTOR_EPSILON else power
 
 
-def noise_in_words(event: Event, unit: Unit) -> str:
+def noise_in_words(event: Event, unit: Unit, bound: float | None = None) -> str:
     """How much noise a release gets, beside what one `unit` can change; empty where the event does not tell."""
+    one = (
+        "one row within the bound" if unit is Unit.ROW and bound is not None else f"one {_SHORT.get(unit, unit.value)}"
+    )
     if isinstance(event, Gaussian):
-        return f"noise of {at_least(event.noise_multiplier, 3)} times what {_one(unit)} can change"
+        return f"noise of {at_least(event.noise_multiplier, 3)} times what {one} can change"
     if isinstance(event, Pure):
         factor = factor_in_words(event.epsilon)
-        return f"noise under which {_one(unit)} changes the chance of any result by at most a factor of {factor}"
+        return f"noise under which {one} changes the chance of any result by at most a factor of {factor}"
     if isinstance(event, Repeated):
-        inner = noise_in_words(event.event, unit)
+        inner = noise_in_words(event.event, unit, bound)
         return inner and f"{event.count} times, each with {inner}"
     return ""
 
@@ -173,11 +176,6 @@ def _changed(neighbors: Neighbors, unit: Unit, bound: float | None) -> str:
     if neighbors is not Neighbors.REPLACE:
         return "added or removed"
     return "replaced by another one" if _is_change(unit, bound) else "replaced by anything else"
-
-
-def _one(unit: Unit) -> str:
-    """One unit as the subject of a sentence, in short."""
-    return f"one {_SHORT.get(unit, unit.value)}"
 
 
 class Promising:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hushrank.evaluation.held_out import Quality
 from hushrank.privacy.events import Gaussian
-from hushrank.privacy.figures import at_most
+from hushrank.privacy.figures import at_least, at_most
 from hushrank.privacy.guarantee import Guarantee, Neighbors
 from hushrank.report.charts import WIDTH, Axis, draw
 from hushrank.report.markup import Markup, element
@@ -122,8 +122,9 @@ def guarantee_table(given: Guarantee) -> Markup:
     """A guarantee in numbers, for readers who know no epsilon."""
     factor = at_most(math.exp(given.epsilon), 3) if given.epsilon < 25 else f"e^{at_most(given.epsilon)}"
     guess = f"{math.ceil(1000 * guess_bound(given)) / 10:.1f} %"
+    within = "" if given.bound is None else f", bound {at_least(given.bound)}"
     return table(
-        f"Neighbors: {given.neighbors} one {given.unit}; arithmetic: {given.numerics}",
+        f"Neighbors: {given.neighbors} one {given.unit}{within}; arithmetic: {given.numerics}",
         ("epsilon", "delta", "e^epsilon", "right guess, at most"),
         [(at_most(given.epsilon), at_most(given.delta), factor, guess)],
     )

@@ -134,7 +134,8 @@ CENTRAL = (
 
 def preparation(given: Guarantee) -> str:
     """What is done to the data within a release, before noise is added."""
-    name = _BOUNDED.get(given.unit)
+    is_of_stream = given.unit is Unit.ROW and given.bound is not None  # whose rows are sums of updates
+    name = "update" if is_of_stream else _BOUNDED.get(given.unit)
     bounded = "" if name is None or given.premise else f"Within a release what each {name} adds is bounded by itself. "
     return (
         f"{bounded}hushrank reads no bound off the data: what a release learns about them is paid for out of its "

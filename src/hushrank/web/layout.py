@@ -82,7 +82,7 @@ def _own() -> Markup:
     keep = element("input", id="keep", type="checkbox", aria_describedby="keep-note")
     note = (
         "Otherwise they are gone when you close the page. Anyone who uses this device, and other pages opened from its "
-        "files, could read them."
+        "files, could read and change them."
     )
     chosen = element("input", id="import", type="file", accept=".csv,text/csv")
     return _section(

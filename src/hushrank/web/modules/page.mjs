@@ -149,7 +149,7 @@ export class Page {
     else this.ratings.set(position, rating);
     this.#showAll();
     const title = this.titles[position];
-    const given = this.model.range === null ? `Noted: ${title}` : `Rated ${title} ${show(rating ?? 0, this.model.range)}`;
+    const given = this.model.range === null ? `Noted: ${title}` : `Rated ${title}: ${show(rating ?? 0, this.model.range)}`;
     this.#tell(`${rating === undefined ? `Removed ${title}` : given}. Recommendations are new.`);
   }
 
