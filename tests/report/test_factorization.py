@@ -149,7 +149,7 @@ def test_the_guarantee_is_stated_in_full_for_every_unit(unit, words):
     found = make([90.0], unit=unit, bound=2.5)
     text, given = text_of(found), found.privacy_
     assert f"Take {words}, and suppose it had not been there." in text and "up to delta = 1e-06" in text
-    assert f"Neighbors: add_remove one {unit}; arithmetic: exact" in text
+    assert f"Neighbors: add_remove one {unit}, bound 2.5; arithmetic: exact" in text
     shown = math.ceil(1000 * guess_bound(given)) / 10
     assert f"{at_most(given.epsilon)} 1e-06 {at_most(math.exp(given.epsilon), 3)} {shown:.1f} %" in text
     replaced = text_of(make([90.0], unit=unit, bound=2.5, neighbors="replace"))
