@@ -197,8 +197,7 @@ def test_what_was_stated_otherwise_is_named(folder):
         ("good.yaml --against " + "0" * 64, "does not have this hash: it is not the statement that was published."),
         ("good.yaml --against none.db", "cannot read none.db"),
         ("good.yaml --against " + "0" * 63, "must be a hash of 64 digits 0-9 and a-f; this one has 63."),
-        ("good.yaml --against " + "A" * 64, "must be a hash of 64 digits 0-9 and a-f; this one has 64."),
-        ("pca.hush --out page.html", "--out page.html is for the statement in YAML; --html names the page."),
+        ("good.yaml --against " + "A" * 64, "does not have this hash: it is not the statement that was published."),
         ("taken.html", "taken.html is no privacy statement in order: it is a page for people"),
         ("bad.yaml", "bad.yaml is no privacy statement in order: it was changed or damaged"),
         ("words.txt", "words.txt is no privacy statement"),
@@ -274,8 +273,15 @@ def test_the_chained_part_is_as_it_was_written(folder):
 
 
 def test_the_page_is_beside_the_statement(folder):
-    assert "page written to visits.html\n" in run("pca.hush --out visits.yaml").output
-    assert sorted(path.name for path in folder.glob("*.html")) == ["visits.html"]
+    (folder / "visits.html").write_text("a page of something else")
+    assert "page written to visits-statement.html\n" in run("pca.hush --out visits.yaml --force").output
+    assert (folder / "visits.html").read_text() == "a page of something else"
+    run("pca.hush --out a.v1")
+    run("pca.hush --out a.v2")
+    run("pca.hush --out b.html")
+    run("pca.hush --out our-statement.yml")
+    names = {"visits.html", "visits-statement.html", "a.v1-statement.html", "a.v2-statement.html", "b.html"}
+    assert {path.name for path in folder.glob("*.html")} == {*names, "b.html-statement.html", "our-statement.html"}
 
 
 def test_an_approval_is_the_registrys_to_tell(folder):
@@ -283,4 +289,6 @@ def test_an_approval_is_the_registrys_to_tell(folder):
     place = folder / "statement.yaml"
     assert "has approved it" not in run("statement.yaml").output
     place.write_text(place.read_text().replace("approved: false", "approved: true"))
-    assert "the registry has approved it: only the registry can tell" in run("statement.yaml").output
+    assert "the registry has approved it: only the registry can tell" in run("statement.yaml --html new.html").output
+    assert "the registry has approved it: only the registry can tell" in (folder / "new.html").read_text()
+    assert json.loads(run("statement.yaml --json").output)["approved_by_its_own_words"] is True

@@ -38,10 +38,10 @@ def test_a_charge_for_a_bounded_change_of_a_row_takes_for_granted_that_rows_are_
     """The account hides whole rows, of which a stream may bring any number of such changes."""
     run(account, budget=Budget(1.0, 1e-6, bound=2.0))
     run(account, budget=Budget(1.0, 1e-6, bound=0.5, premise="nobody looks"))
-    bounded = "no row of the stream has a norm above"
+    bounded = "what is added to a row, clipped and rounded, never has a norm above"
     assert [entry.note for entry in account.history()[1:]] == [
-        f"PrivateThing, bound 2, provided that {bounded} 2 in total",
-        f"PrivateThing, bound 0.5, provided that nobody looks; {bounded} 0.5 in total",
+        f"PrivateThing, bound 2, provided that {bounded} 2",
+        f"PrivateThing, bound 0.5, provided that nobody looks; {bounded} 0.5",
     ]
     assert note_of("Sketch", Budget(1.0, unit="entry", bound=3.0)) == "Sketch, bound 3"
 

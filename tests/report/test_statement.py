@@ -225,5 +225,5 @@ def test_open_fields_are_found():
 def test_of_a_stream_the_size_of_what_is_hidden_is_stated(unit):
     sketch = hushrank.TurnstileSketch((4, 3), 2, epsilon=2.0, delta=1e-6, unit=unit, kind="full", bound=2.5)
     loss = model_statement(sketch.factorize()).fields["deployment"]["privacy_loss"]
-    assert "at most 2.5" in loss["privacy_unit_description"] and "in part only." in loss["privacy_unit_description"]
+    assert "at most 2.5" in loss["privacy_unit_description"] and "in part only" in loss["privacy_unit_description"]
     assert "Bound: 2.5." in loss["privacy_parameters_description"]

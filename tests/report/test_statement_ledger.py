@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import hushrank
+from hushrank.cli.statement import say
 from hushrank.exceptions import LedgerError, StatementError
 from hushrank.privacy import accountant
-from hushrank.privacy.events import Composed, Gaussian, Pure, Repeated, leaves
+from hushrank.privacy.events import MOST_NESTED, Composed, Gaussian, Pure, Repeated, leaves
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import chain
 from hushrank.privacy.ledger.currency import Terms
 from hushrank.report import statement_ledger
+from hushrank.report.statement import ledger_statement
 from hushrank.report.statement_ledger import LedgerRecord, cap_event, ledger_record, rows_of
 from statement_support import ACCOUNTS, fill_ledger
 
@@ -246,7 +248,9 @@ def test_a_ledger_says_of_which_size_its_unit_is_only_where_it_knows(tmp_path):
         assert ledger_record(rows).promise.premise == ""
         hushrank.TurnstileSketch((4, 3), 2, **terms, unit="row", kind="full").factorize()
         record = ledger_record(rows)
-        assert record.rows[2].note.endswith("provided that no row of the stream has a norm above 1 in total")
+        assert record.rows[2].note.endswith(
+            "provided that what is added to a row, clipped and rounded, never has a norm above 1"
+        )
         assert record.promise.premise == "what the notes of charges 2 take for granted is so"
 
 
@@ -255,3 +259,33 @@ def test_charges_that_take_long_to_add_up_are_refused(ledger, monkeypatch):
     monkeypatch.setattr(statement_ledger, "MOST_WORK", 3 + 2**2 - 1)
     with pytest.raises(ValueError, match="its charges take too long to add up"):
         record.check()
+
+
+def test_a_stream_of_before_in_an_account_of_rows_is_taken_to_keep_its_bound(tmp_path):
+    """Its note says nothing of it."""
+    with hushrank.Ledger(tmp_path / "budget.db") as ledger:
+        for unit in ("row", "entry"):
+            account = ledger.create(f"of {unit}", epsilon=2, delta=1e-6, neighbors="add_remove", unit=unit)
+            account.charge(Gaussian(20.0), note="PrivatePCA")
+            account.charge(Gaussian(20.0), note="TurnstileSketch")
+        record = ledger_record(ledger["of row"])
+        assert record.promise.premise == "rows are within the bounds of charges 2, of streams"
+        with pytest.raises(StatementError, match="notes of 'of row' cannot be left out"):
+            ledger_record(ledger["of row"], with_notes=False)
+        assert ledger_record(ledger["of entry"]).promise.premise == ""
+
+
+def test_what_is_nested_too_deeply_gets_no_statement(tmp_path, monkeypatch):
+    event = Pure(1e-9)
+    for _ in range(MOST_NESTED - 1):
+        event = Repeated(event, 1)
+    with hushrank.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.create("deep", epsilon=1)
+        account.charge(event)
+        account.charge(event)
+        statement = ledger_statement(account)  # both together have a level more, and are described
+        assert statement.to_dict()["charges"] == 2 and len(list(say(statement))) > 4
+        monkeypatch.setattr(chain, "MOST_NESTED", 1000)
+        account.charge(Repeated(event, 1))
+        with pytest.raises(StatementError, match="gets no statement: a charge is nested too deeply for a statement"):
+            ledger_record(account)

@@ -7,7 +7,7 @@ import pytest
 from hushrank.exceptions import InvalidParameter, StatementError
 from hushrank.privacy.accountant import mu
 from hushrank.privacy.events import Composed, Gaussian, Mixture, NonPrivate, Pure, Repeated
-from hushrank.privacy.guarantee import Guarantee
+from hushrank.privacy.guarantee import Guarantee, Unit
 from hushrank.report.statement_record import ModelRecord, model_record, parameters_of, rho_of
 from statement_support import SMALL, seeded, small
 
@@ -127,3 +127,21 @@ def test_the_size_of_a_change_is_a_part_of_the_record():
 
 def test_a_cost_is_not_rounded_down_to_nothing():
     assert rho_of(Gaussian(1e200)) > 0.0 == rho_of(Gaussian(1e200)) * 0.5
+
+
+@pytest.mark.parametrize(
+    ("release", "unit", "bound", "message"),
+    [
+        ("Factorization", "row", None, "does not say how large a change it hides"),
+        ("TurnstileSketch", "user", None, "does not say how large a change it hides"),
+        ("Factorization", "entry", None, "does not say how large a change it hides"),
+        ("Somebody", "frobenius", None, "does not say how large a change it hides"),
+        ("PrivatePCA", "row", 9.0, "its guarantee says how large a change it hides"),
+        ("PrivateCompletion", "user", 9.0, "its guarantee says how large a change it hides"),
+    ],
+)
+def test_a_bound_is_there_where_there_must_be_one_and_nowhere_else(release, unit, bound, message):
+    changes = {"unit": Unit(unit), "bound": bound}
+    promise, budget = replace(RECORD.promise, **changes), replace(RECORD.budget, **changes)
+    with pytest.raises(ValueError, match=message):
+        ModelRecord(release, promise, budget).check()

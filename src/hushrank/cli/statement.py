@@ -73,7 +73,8 @@ PUBLISHER_OPTIONS = options(
         "--html",
         "page",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Page to write, for readers who are no experts. Default: as --out, with .html; of a statement none.",
+        help="Page to write, for readers who are no experts. Default: NAME-statement.html beside --out NAME.yaml; of a "
+        "statement none.",
     ),
     FORCE_OPTION,
     PUBLISHER_OPTIONS,
@@ -121,10 +122,7 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     _refuse(given, ["against"], "--against is for a statement, and this is a {0}.", kind)
     if kind == "model":
         _refuse(given, ["dataset", "without_notes"], "{1} is for a ledger, and this is a model.", kind)
-    page = given["page"] or given["out"].with_suffix(".html")
-    if given["page"] is None and page == given["out"]:
-        raise click.UsageError(f"--out {page} is for the statement in YAML; --html names the page.")
-    places = {"--out": given["out"], "--html": page}
+    places = {"--out": given["out"], "--html": given["page"] or page_beside(given["out"])}
     if resolve(places["--out"]) == resolve(places["--html"]):
         raise click.UsageError("--out and --html name one file.")
     kept = [Path(source)] if kind == "model" else ledger_files(source)
@@ -142,6 +140,12 @@ def _write(source: str, kind: str, given: dict[str, Any], *, as_json: bool) -> N
     _echo(*say_how(statement))
     if kind == "ledger" and not given["without_notes"]:
         click.echo(f"hushrank: {_NOTED}", err=True)
+
+
+def page_beside(out: Path) -> Path:
+    """Where a page goes that nobody named: beside its statement, and not in the place of a page of something else."""
+    stem = out.stem if out.suffix in (".yaml", ".yml") else out.name
+    return out.with_name(f"{stem}.html" if stem.endswith("statement") else f"{stem}-statement.html")
 
 
 def make(source: str, kind: str, given: dict[str, Any]) -> Any:
@@ -184,6 +188,7 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
         write_result(statement_page(statement, _name(Path(source))), page, force=given["force"])
     if as_json:
         told = {"statement": source, "in_order": True, "page": None if page is None else str(page)}
+        told["approved_by_its_own_words"] = statement.fields["approved"]
         click.echo(json.dumps({**told, **statement.to_dict(), "not_stated": statement.not_stated, "against": compared}))
         return
     _echo(f"{source} is in order", *([] if page is None else [f"page written to {page}"]), *say(statement))
@@ -191,7 +196,6 @@ def _verify(source: str, given: dict[str, Any], *, as_json: bool) -> None:
 
 
 _NOTED = "keys, notes and times of the charges are in the statement; --without-notes leaves them out"
-_APPROVED = "it says of itself that the registry has approved it: only the registry can tell"
 _ALONE = (
     "This shows damage and careless edits. Whether it is the statement that was published, --against shows: with the "
     "model, the ledger, or a hash from elsewhere."
@@ -202,8 +206,8 @@ def compare(statement: Any, source: str, other: str) -> str:
     """What a comparison with a model, a ledger or a hash has found, if they agree; else StatementError."""
     from hushrank.report import statement_comparison as comparison
 
-    if is_hash(other):
-        found = comparison.known_hash(statement, other)
+    if is_hash(other.lower()) and not Path(other).exists():
+        found = comparison.known_hash(statement, other.lower())
         if found is None:
             raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")
         return found
@@ -230,6 +234,7 @@ def say(statement: Any) -> Iterator[str]:
     """Event, budget, promise and hashes of a statement, a line each, and what the publisher has not said."""
     from hushrank.privacy.events import leaves
     from hushrank.privacy.figures import at_least, at_most, show_event
+    from hushrank.report.statement_page import APPROVED
 
     known = statement.to_dict()
     is_model, asked = known["kind"] == "model", statement.budget
@@ -248,7 +253,7 @@ def say(statement: Any) -> Iterator[str]:
     if statement.head is not None:
         yield f"ledger: head {statement.head}"
     if statement.fields["approved"]:
-        yield _APPROVED
+        yield APPROVED
     if statement.not_stated:
         yield f"not stated by the publisher: {', '.join(name.rpartition('.')[2] for name in statement.not_stated)}"
 

@@ -32,13 +32,13 @@ def is_hash(source: str) -> bool:
 
 
 def is_mistyped_hash(source: str) -> bool:
-    """Whether somebody meant a hash that has another number of digits, or capital ones."""
-    return bool(_LIKE_A_HASH.fullmatch(source)) and not is_hash(source) and not Path(source).exists()
+    """Whether somebody meant a hash, and typed another number of digits."""
+    return bool(_LIKE_A_HASH.fullmatch(source)) and not is_hash(source.lower()) and not Path(source).exists()
 
 
 def files_of(source: str | None) -> list[Path]:
     """Files of what a statement is compared with, which no page may overwrite."""
-    if source is None or is_hash(source) or is_mistyped_hash(source):
+    if source is None or is_hash(source.lower()) or is_mistyped_hash(source):
         return []
     return ledger_files(source) if kind_of(source) == "ledger" else [Path(source)]
 

@@ -19,7 +19,8 @@ from hushrank.exceptions import ModelFileError
 
 FORCE_OPTION = click.option("--force", is_flag=True, help="Replace files that exist.")
 _MOST_NAMES = 1000
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP)  # of file systems on which a file cannot be made by a link
+# Of file systems on which a file cannot be made by a link.
+_NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EMLINK)
 
 Write = Callable[[Path], None]
 

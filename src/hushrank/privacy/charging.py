@@ -129,13 +129,15 @@ def note_of(owner: str, budget: Budget) -> str:
     Examples
     --------
     >>> note_of("TurnstileSketch", Budget(1.0, 1e-6, unit="row", bound=2.0))
-    'TurnstileSketch, bound 2, provided that no row of the stream has a norm above 2 in total'
+    'TurnstileSketch, bound 2, provided that what is added to a row, clipped and rounded, never has a norm above 2'
     """
     taken, within = [budget.premise] * bool(budget.premise), ""
     if budget.bound is not None:
         bound = at_least(budget.bound)
         within = f", bound {bound}"
-        taken += [f"no row of the stream has a norm above {bound} in total"] * (budget.unit is Unit.ROW)
+        # Over every stretch of time: docs/privacy/turnstile.md, Neighbors.
+        rows = f"what is added to a row, clipped and rounded, never has a norm above {bound}"
+        taken += [rows] * (budget.unit is Unit.ROW)
     return f"{owner}{within}, provided that {'; '.join(taken)}" if taken else f"{owner}{within}"
 
 

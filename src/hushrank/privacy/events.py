@@ -18,7 +18,9 @@ from hushrank.privacy.records import NEWER, from_fields, to_fields
 MAX_COUNT = 2**53
 
 MOST_NESTED = 64
-"""Levels of an event that is written or read: whoever walks one goes no deeper."""
+"""Levels of an event that is charged; those of estimators have three or four."""
+
+_DEEPEST = 2 * MOST_NESTED  # that is described or read: what holds charges has levels of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,17 +170,32 @@ def leaves(event: Event, owner: str = "leaves") -> dict[Leaf, int]:
 
 def to_dict(event: Event) -> dict[str, Any]:
     """A JSON-safe description: the class name under "type", then its fields."""
-    return _to_dict(check_event(event, "to_dict"), MOST_NESTED)
+    return _to_dict(check_event(event, "to_dict"), _DEEPEST)
 
 
-def from_dict(description: Mapping[str, Any]) -> Event:
+def from_dict(description: Mapping[str, Any], most_nested: int = _DEEPEST) -> Event:
     """The event described by `to_dict`, of this version or an older one; anything else is refused."""
-    return _from_dict(description, MOST_NESTED)
+    return _from_dict(description, most_nested)
+
+
+def nesting(event: Event) -> int:
+    """How many levels an event has: one for each of Gaussian, Pure, Mixture, and one more for what holds others.
+
+    Examples
+    --------
+    >>> nesting(Gaussian(2.0)), nesting(Composed([Repeated(Pure(0.5), 3), Gaussian(2.0)]))
+    (1, 3)
+    """
+    level, levels = [check_event(event, "nesting")], 0
+    while level:
+        levels += 1
+        level = [part for whole in level for part in _parts(whole)]
+    return levels
 
 
 def _from_dict(description: Mapping[str, Any], depth: int) -> Event:
     if not depth:
-        raise InvalidParameter("from_dict", "description", f"nested {MOST_NESTED} times at most", type(description))
+        raise InvalidParameter("from_dict", "description", "nested less deeply", type(description))
     kind = description.get("type") if isinstance(description, Mapping) else None
     if not isinstance(kind, str) or kind not in _CLASSES:
         requirement = f"of a type in {', '.join(_CLASSES)}; others were {NEWER}"
@@ -194,9 +211,15 @@ def _from_dict(description: Mapping[str, Any], depth: int) -> Event:
     return cls(**values)
 
 
+def _parts(event: Event) -> tuple[Event, ...]:
+    if isinstance(event, Composed):
+        return tuple(event.events)
+    return (event.event,) if isinstance(event, Repeated) else ()
+
+
 def _to_dict(event: Event, depth: int) -> dict[str, Any]:
     if not depth:
-        raise InvalidParameter("to_dict", "event", f"nested {MOST_NESTED} times at most", type(event))
+        raise InvalidParameter("to_dict", "event", "nested less deeply", type(event))
     values = {name: _to_json(value, depth - 1) for name, value in to_fields(event).items()}
     return {"type": type(event).__name__, **values}
 

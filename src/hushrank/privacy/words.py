@@ -33,11 +33,12 @@ _NOT_HIDDEN = {
     Unit.LABEL: "Answers are hidden and nothing else: what was measured, and who is in the data, may show.",
 }
 _LARGER = {
-    Unit.ENTRY: "Who changes entries by more than that is hidden in part only.",
-    Unit.ROW: "Who changes a row by more than that, or several rows, is hidden in part only.",
-    Unit.RANK1: "What changes the matrix by more than that is hidden in part only.",
-    Unit.FROBENIUS: "What changes the matrix by more than that is hidden in part only.",
+    Unit.ENTRY: "Who changes entries by more than that is hidden in part only",
+    Unit.ROW: "Who changes a row by more than that, or several rows, is hidden in part only",
+    Unit.RANK1: "What changes the matrix by more than that is hidden in part only",
+    Unit.FROBENIUS: "What changes the matrix by more than that is hidden in part only",
 }
+_AS_COUNTED = "updates count as they were clipped and rounded"  # docs/privacy/turnstile.md, Neighbors
 
 _SHORT = {
     Unit.ENTRY: "update",
@@ -99,7 +100,7 @@ def adjacency_in_words(neighbors: Neighbors, unit: Unit, bound: float | None = N
 
 def not_hidden_in_words(unit: Unit, bound: float | None = None) -> str:
     """What hiding one `unit` does not hide, in one sentence; empty where that is nothing."""
-    return _LARGER[unit] if _is_change(unit, bound) else _NOT_HIDDEN.get(unit, "")
+    return f"{_LARGER[unit]}; {_AS_COUNTED}." if _is_change(unit, bound) else _NOT_HIDDEN.get(unit, "")
 
 
 def premise_in_words(guarantee: Guarantee) -> str:

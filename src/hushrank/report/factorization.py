@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hushrank.estimators.turnstile.factorization import Factorization
 from hushrank.estimators.turnstile.layout import AS_PRINTED
 from hushrank.estimators.turnstile.sketch_plan import smallest_value
+from hushrank.privacy.figures import at_least, at_most
 from hushrank.privacy.guarantee import Guarantee, Neighbors, Unit
 from hushrank.report.marks import NOISE
 from hushrank.report.markup import Markup, element
@@ -169,10 +170,10 @@ def _same_length(
 
 def _promised(found: Factorization) -> list[Markup]:
     given: Guarantee = found.privacy_
-    part = _PARTS[given.unit].format(bound=f"{found.bound:g}")
+    part = _PARTS[given.unit].format(bound=at_least(found.bound))
     is_replaced = given.neighbors is Neighbors.REPLACE
     instead = "another of this kind had been in its place" if is_replaced else "it had not been there"
-    beyond = f", up to delta = {given.delta:g}" if given.delta else ""
+    beyond = f", up to delta = {at_most(given.delta)}" if given.delta else ""
     parts = [
         paragraph(
             f"Take {part}, and suppose {instead}. The probability of every possible factorization then changes by at "

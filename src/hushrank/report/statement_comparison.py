@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hushrank.report.statement import Statement, model_statement, statement_of_record
 from hushrank.report.statement_fields import NOT_STATED, walk
-from hushrank.report.statement_ledger import LedgerRecord, premised, rows_of
+from hushrank.report.statement_ledger import LedgerRecord, rows_of, taking_for_granted
 from hushrank.report.statement_record import ModelRecord
 
 # Decided by the registry, described by the publisher, or compared with the record.
@@ -92,7 +92,9 @@ def compare_with_ledger(statement: Statement, ledger: Any) -> Since:
         raise ValueError("it is about a model, and not about a ledger")
     account = ledger[record.dataset]
     later = record.check_against(rows_of(account), account.terms)
-    return Since(len(later), premised(later), changed_fields(statement, statement_of_record(record)))
+    return Since(
+        len(later), taking_for_granted(later, record.terms), changed_fields(statement, statement_of_record(record))
+    )
 
 
 def known_hash(statement: Statement, digest: str) -> str | None:

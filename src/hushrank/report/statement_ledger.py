@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from hushrank.exceptions import LedgerError, StatementError
 from hushrank.privacy.claims import check_work
-from hushrank.privacy.events import Composed, Event, Gaussian, Pure, leaves, together
-from hushrank.privacy.figures import at_most
-from hushrank.privacy.guarantee import Budget, Guarantee
+from hushrank.privacy.events import MOST_NESTED, Composed, Event, Gaussian, Pure, leaves, nesting, together
+from hushrank.privacy.figures import at_least, at_most
+from hushrank.privacy.guarantee import Budget, Guarantee, Unit
 from hushrank.privacy.ledger import chain, names
 from hushrank.privacy.ledger.chain import CREATE, NO_HASH, Entry, Row
 from hushrank.privacy.ledger.currency import Cost, Terms, canonical
@@ -29,7 +29,7 @@ MOST_WORK = 2**22
 
 _HEADER = {"kind", "dataset", "terms", "has_notes"}
 _EXACT, _NOTED = {"number", "kind", "event", "cost", "spent", "hash"}, {"time", "key", "note"}
-_PREMISE = ", provided that "
+_PREMISE, _SKETCH = ", provided that ", "TurnstileSketch"
 _MOST_LISTED = 10
 
 
@@ -96,15 +96,20 @@ class LedgerRecord:
 
     @property
     def _premise(self) -> str:
-        noted = premised(self.rows)
-        told = [f"what the notes of charges {say_numbers(noted)} take for granted is so"] if noted else []
-        return "; ".join([self.budget.premise] * bool(self.budget.premise) + told)
+        noted, of_rows = premised(self.rows), of_streams(self.rows, self.terms)
+        told = [self.budget.premise] * bool(self.budget.premise)
+        told += [f"what the notes of charges {say_numbers(noted)} take for granted is so"] * bool(noted)
+        told += [f"rows are within the bounds of charges {say_numbers(of_rows)}, of streams"] * bool(of_rows)
+        return "; ".join(told)
 
     def words(self) -> list[str]:
         """The promise, what was spent of it, and the head of the chain."""
         given, spent, n = self.promise, self.spent, len(self.rows) - 1
         lines = [say_promise(given), *say_gaussian(given.event)]
-        lines.append(f"Unit: {given.unit}. Neighbors: {given.neighbors}. Data set of the ledger: {self.dataset}")
+        within = "" if given.bound is None else f" Bound: {at_least(given.bound)}."
+        lines.append(
+            f"Unit: {given.unit}.{within} Neighbors: {given.neighbors}. Data set of the ledger: {self.dataset}"
+        )
         if given.premise:
             lines.append(f"Provided that {given.premise}.")
         charges = f"{n} charge" if n == 1 else f"{n} charges"
@@ -143,6 +148,7 @@ class LedgerRecord:
         events = self.events
         for event in events:
             check_work(event, is_pure=True)
+            _check(nesting(event) <= MOST_NESTED, "a charge is nested too deeply for a statement")
         # Exact sums of one event take a time that grows with the square of what is in it.
         _check(sum(len(leaves(event)) ** 2 for event in events) <= MOST_WORK, "its charges take too long to add up")
         rows = self.rows if self.has_notes else tuple(_sealed_anew(self.rows, self.terms))
@@ -158,7 +164,7 @@ class LedgerRecord:
         for mine, theirs in zip(self.rows, rows, strict=False):
             kept = theirs if self.has_notes else _without_notes(theirs)
             _check(mine == kept, f"its entry {mine.number} is not that of the ledger")
-        noted = premised(rows[: len(self.rows)])
+        noted = taking_for_granted(rows[: len(self.rows)], terms)
         told = f"it leaves out what the notes of charges {say_numbers(noted)} take for granted"
         _check(self.has_notes or not noted, told)
         return rows[len(self.rows) :]
@@ -167,6 +173,20 @@ class LedgerRecord:
 def premised(rows: Sequence[Row]) -> list[int]:
     """Numbers of the charges whose notes state what they take for granted."""
     return [row.number for row in rows if _PREMISE in row.note]
+
+
+def of_streams(rows: Sequence[Row], terms: Terms) -> list[int]:
+    """Numbers of the charges of an account of whole rows that hide bounded changes of rows, and do not say so.
+
+    Versions before the bound was a part of a guarantee wrote such notes.
+    """
+    is_of_rows = terms.budget.unit is Unit.ROW
+    return [row.number for row in rows if is_of_rows and row.note.startswith(_SKETCH) and _PREMISE not in row.note]
+
+
+def taking_for_granted(rows: Sequence[Row], terms: Terms) -> list[int]:
+    """Numbers of all charges that take something for granted."""
+    return sorted({*premised(rows), *of_streams(rows, terms)})
 
 
 def say_numbers(numbers: Sequence[int]) -> str:
@@ -185,7 +205,7 @@ def ledger_record(account: Any, *, with_notes: bool = True) -> LedgerRecord:
         raise StatementError(f"data set {account.name!r} gets no statement: {error}.") from error
     if with_notes:
         return record
-    if premised(record.rows):
+    if taking_for_granted(record.rows, record.terms):
         told = f"the promise holds provided that {record.promise.premise}"
         raise StatementError(f"notes of {account.name!r} cannot be left out: {told}.")
     return replace(record, rows=tuple(map(_without_notes, record.rows)), has_notes=False)

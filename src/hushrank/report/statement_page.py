@@ -22,6 +22,7 @@ from hushrank.report.statement_ledger import LedgerRecord
 from hushrank.report.statement_record import ModelRecord
 
 SHOWN_CHARGES = 200
+APPROVED = "It says of itself that the registry has approved it: only the registry can tell."
 
 _LARGEST_FACTOR_EPSILON = 25.0
 _NAMES = ("charge", "date", "epsilon", "note")
@@ -175,7 +176,9 @@ def _checked(statement: Statement, name: str) -> list[Markup]:
     if statement.head is not None:
         hashes.append(("Head of the chain of charges", statement.head))
     source = "LEDGER" if isinstance(statement.record, LedgerRecord) else "MODEL"
+    approved = [paragraph(APPROVED)] if statement.fields["approved"] else []
     return [
+        *approved,
         paragraph(
             f"This page was made from a file for machines, the statement in YAML ({name}). It holds the exact numbers, "
             "under a hash. A program reads it, computes the hash and the promise again, and refuses a file in "

@@ -14,13 +14,14 @@ from hushrank.privacy import accountant
 from hushrank.privacy.claims import check_stated
 from hushrank.privacy.events import Event, Gaussian, leaves
 from hushrank.privacy.figures import at_least, at_most, show_event
-from hushrank.privacy.guarantee import Budget, Guarantee
+from hushrank.privacy.guarantee import Budget, Guarantee, Unit
 from hushrank.privacy.records import from_fields, to_fields
 from hushrank.privacy.words import factor_in_words
 
 HASH = re.compile("[0-9a-f]{64}")
 """Of SHA-256."""
 
+_OF_STREAMS = ("Factorization", "TurnstileSketch")
 _LONGEST_EVENT = 300  # characters of an event that is shown beside the record, which has all of it
 
 
@@ -125,6 +126,13 @@ class ModelRecord:
         if self.promise.reproducible:
             raise ValueError("it is about a release that was made with a seed and MUST NOT BE RELEASED")
         check_stated(self.promise, self.budget)
+        self._check_bound()
+
+    def _check_bound(self) -> None:
+        """Of a stream the size of what is hidden is told; everything else hides what it hides whole."""
+        is_change = self.promise.unit in (Unit.ENTRY, Unit.RANK1, Unit.FROBENIUS) or self.release in _OF_STREAMS
+        if (self.promise.bound is None) == is_change:
+            raise ValueError(f"its guarantee {'does not say' if is_change else 'says'} how large a change it hides")
 
 
 def model_record(model: Any, file_sha256: str = "") -> ModelRecord:

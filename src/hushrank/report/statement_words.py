@@ -192,7 +192,7 @@ def say_value(value: Any) -> str:
     if isinstance(value, list | tuple | np.ndarray):
         return f"({', '.join(map(say_value, value))})"
     is_real = isinstance(value, float | np.floating)
-    shown = f"{value:g}" if is_real else " ".join(str(value).split())
+    shown = f"{value:.12g}" if is_real else " ".join(str(value).split())
     plain = "".join(sign if sign.isprintable() else "?" for sign in shown)
     return plain if len(plain) <= LONGEST_VALUE else f"{plain[: LONGEST_VALUE - 3]}..."
 

@@ -17,10 +17,10 @@ from sqlalchemy import select
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from hushrank.privacy.calibration import event_for
-from hushrank.privacy.events import Composed, Gaussian, NonPrivate, Pure, Repeated
+from hushrank.privacy.events import MOST_NESTED, Composed, Gaussian, NonPrivate, Pure, Repeated
 from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
-from hushrank.privacy.ledger import Account, Ledger, schema
+from hushrank.privacy.ledger import Account, Ledger, chain, schema
 from hushrank.privacy.ledger.address import open_store
 
 
@@ -342,10 +342,27 @@ def test_verifying_a_ledger_finds_every_damaged_data_set(charged, sqlite_path):
 
 def test_events_nested_too_deeply_are_refused(pure):
     event = Pure(1e-9)
-    for _ in range(3000):
+    for _ in range(MOST_NESTED - 1):
         event = Repeated(event, 1)
-    with pytest.raises(InvalidParameter, match=r"event of Account\.charge must be nested less deeply"):
+    pure.charge(event)
+    before = len(pure.history())
+    for deeper in (1, 3000):
+        for _ in range(deeper):
+            event = Repeated(event, 1)
+        with pytest.raises(InvalidParameter, match=r"event of Account\.charge must be nested less deeply: 64 levels"):
+            pure.charge(event)
+    assert len(pure.history()) == before
+
+
+def test_deeper_events_of_older_versions_are_read(pure, monkeypatch):
+    event = Pure(1e-9)
+    for _ in range(120):
+        event = Repeated(event, 1)
+    with monkeypatch.context() as older:
+        older.setattr(chain, "MOST_NESTED", 1000)
         pure.charge(event)
+    pure.charge(Pure(1e-9))
+    assert pure.history()[-2].event == event and pure.verify()
 
 
 def test_a_damaged_entry_under_a_key_is_not_trusted(charged, sqlite_path):

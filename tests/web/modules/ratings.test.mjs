@@ -166,13 +166,22 @@ test("files of ratings: known items are read, others counted, several of one ite
   const ratings = new Ratings(["7", "x, y"], [1, 5]);
   const table = 'item,rating\n7,2\n"x, y",9\n07,3\n99,1\n 7 ,7\n7,\n7,good';
   assert.deepEqual(ratings.addCsv(table), { known: 2, unknown: 1, broken: 2, clipped: 2 });
-  const mean = 2 / 3 + 3 / 3 + 5 / 3;
+  const mean = (2 + 3 + 5) / 3;
   assert.deepEqual([...ratings.map], [[0, mean], [1, 5]]);
   assert.deepEqual(ratings.latest(), [1, 0]);
   assert.equal(ratings.toCsv(), `item,rating\r\n7,${mean}\r\n"x, y",5\r\n`);
   ratings.set(0, 4);
   ratings.addCsv("item,rating\n7,2"); // what the file says counts, and not what was before
   assert.equal(ratings.get(0), 2);
+  for (const rating of [1, 2, 3.5, 5]) {
+    const table = `item,rating\n${`7,${rating}\n`.repeat(13)}`;
+    ratings.addCsv(table); // the mean of equal ratings is this rating, and its button is pressed
+    assert.equal(ratings.get(0), rating);
+    assert.equal(ratings.addCsv(ratings.toCsv()).clipped, 0);
+  }
+  ratings.addCsv(`item,rating\n${"7,4.1\n".repeat(300000)}`); // what one has heard so often takes no hours
+  assert.ok(Math.abs(ratings.get(0) - 4.1) < 1e-9);
+  ratings.set(0, 2);
   assert.throws(() => ratings.addCsv("x".repeat(2 ** 22 + 1)), /too large/);
   assert.throws(() => ratings.addCsv("nonsense"), /must name/);
   assert.equal(ratings.size, 2);

@@ -15,12 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 from hushrank.exceptions import InvalidParameter, LedgerError
-from hushrank.privacy.events import Event, from_dict, to_dict
+from hushrank.privacy.events import MOST_NESTED, Event, from_dict, nesting, to_dict
 from hushrank.privacy.ledger.currency import Cost, Terms, canonical, read_fraction, write_fraction
 
 CREATE, CHARGE = "create", "charge"
 NO_HASH = "0" * 64
 """Stands before the first row."""
+
+_DEEPEST_WRITTEN = 180  # levels of an event that older versions charged; deeper ones they could not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,10 @@ def first_row(dataset: str, time: str, terms: Terms) -> Row:
 
 def write_event(event: Event) -> str:
     """The text of an event that is stored, hashed and compared."""
-    try:
-        return canonical(to_dict(event))
-    except RecursionError:
-        raise InvalidParameter("Account.charge", "event", "nested less deeply", type(event)) from None
+    if nesting(event) > MOST_NESTED:
+        requirement = f"nested less deeply: {MOST_NESTED} levels at most"
+        raise InvalidParameter("Account.charge", "event", requirement, type(event))
+    return canonical(to_dict(event))
 
 
 def read_row(row: Row, terms: Terms) -> Entry:
@@ -199,8 +201,8 @@ def _recompute(entry: Entry, row: Row, terms: Terms, spent: Cost) -> None:
 
 @lru_cache(maxsize=256)
 def read_event(text: str) -> Event:
-    """The event that `write_event` wrote."""
-    return from_dict(json.loads(text))
+    """The event that `write_event` wrote, of this version or an older one, which wrote deeper ones."""
+    return from_dict(json.loads(text), _DEEPEST_WRITTEN)
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,7 @@
 /** Ratings as a table that `hushrank recommend --ratings` reads: columns item and rating, of implicit feedback item. */
 
-const END = /[,\r\n]/g; // of a cell
+const END = /,|\r?\n/g; // of a cell
+const BLANK = /[ \t]*/y; // before a quote
 
 /** A cell of a CSV file. */
 function cell(text) {
@@ -20,7 +21,10 @@ export function parseCsv(text) {
   let at = text.startsWith("\ufeff") ? 1 : 0;
   while (at < text.length) {
     let value = "";
-    if (text[at] === '"') {
+    BLANK.lastIndex = at;
+    const first = at + BLANK.exec(text)[0].length;
+    if (text[first] === '"') {
+      at = first;
       const pieces = [];
       for (at += 1; ; at += 1) {
         const close = text.indexOf('"', at);
@@ -32,14 +36,14 @@ export function parseCsv(text) {
       value = pieces.join('"');
     }
     END.lastIndex = at;
-    const stop = END.exec(text)?.index ?? text.length;
+    const end = END.exec(text);
+    const stop = end?.index ?? text.length;
     row.push(value + text.slice(at, stop));
-    at = stop + 1;
-    if (text[stop] === ",") {
+    at = stop + (end?.[0].length ?? 0);
+    if (end?.[0] === ",") {
       if (at >= text.length) row.push("");
       continue;
     }
-    if (text[stop] === "\r" && text[at] === "\n") at += 1;
     if (row.length > 1 || row[0] !== "") rows.push(row); // an empty line is no row
     row = [];
   }
@@ -59,11 +63,16 @@ export function fromCsv(text, isImplicit) {
   if (item < 0 || (rating < 0 && !isImplicit)) {
     throw new Error(`the first line must name the columns ${isImplicit ? "item" : "item and rating"}`);
   }
-  if (user >= 0 && new Set(rows.map((cells) => canonical(cells[user] ?? ""))).size > 1) {
+  const wrong = rows.findIndex((cells) => cells.length !== names.length);
+  if (wrong >= 0) {
+    throw new Error(`row ${wrong + 1} has ${rows[wrong].length} cells, and the first line has ${names.length} names`);
+  }
+  const twice = ["item", "rating", "user"].find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  if (twice) throw new Error(`it has two columns ${twice}`);
+  if (user >= 0 && new Set(rows.map((cells) => canonical(cells[user]))).size > 1) {
     throw new Error("it has the ratings of several users");
   }
-  const known = rows.filter((cells) => cells[item] !== undefined);
-  return known.map((cells) => [canonical(cells[item]), isImplicit ? 1 : toNumber(cells[rating] ?? "")]);
+  return rows.map((cells) => [canonical(cells[item]), isImplicit ? 1 : toNumber(cells[rating])]);
 }
 
 const SPACES = /^[ \t\r\n\v\f]+|[ \t\r\n\v\f]+$/g; // around a cell, as the library strips them

@@ -111,13 +111,14 @@ export class Ratings {
       else if (!Number.isFinite(rating)) told.broken += 1;
       else {
         if (this.#clip(rating) !== rating) told.clipped += 1;
-        found.set(position, [...(found.get(position) ?? []), this.#clip(rating)]);
+        const { sum, n } = found.get(position) ?? { sum: 0, n: 0 };
+        found.set(position, { sum: sum + this.#clip(rating), n: n + 1 });
       }
     }
     this.follow();
-    for (const [position, given] of found) {
+    for (const [position, { sum, n }] of found) {
       this.map.delete(position);
-      this.map.set(position, given.reduce((sum, rating) => sum + rating / given.length, 0));
+      this.map.set(position, this.#clip(sum / n));
     }
     this.#save();
     return { ...told, known: found.size };
