@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from hushrank.cli.statement_sources import file_sha256, files_of, is_hash, kind_of, shown
+from hushrank.cli.statement_sources import file_sha256, files_of, is_hash, is_mistyped_hash, kind_of, shown
 from hushrank.exceptions import StatementError
 from statement_support import fill_ledger, small
 
@@ -39,6 +39,14 @@ def test_files_that_must_not_be_overwritten(folder):
     )
     assert files_of(None) == [] == files_of(HASH) == files_of("postgresql://a@b/c")
     assert file_sha256("pca.hush") == hashlib.sha256((folder / "pca.hush").read_bytes()).hexdigest()
+
+
+def test_hashes_mistyped_ones_and_files_that_are_called_like_one(folder):
+    assert is_hash(HASH.upper()) and not is_mistyped_hash(HASH)
+    assert is_mistyped_hash(HASH[:-1]) and is_mistyped_hash(HASH + "F") and files_of(HASH[:-1]) == []
+    assert not any(map(is_mistyped_hash, ("pca.hush", "abc", "g" * 63, "none.db")))
+    (folder / HASH).write_bytes((folder / "pca.hush").read_bytes())
+    assert not is_hash(HASH) and [path.name for path in files_of(HASH)] == [HASH]
 
 
 @pytest.mark.parametrize("rest", ["//a:SECRET@h/b", "a:SECRET@h/b", "//a:x::SECRET@h:1/b", "//a:1/SECRET@h/b"])

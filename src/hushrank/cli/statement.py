@@ -206,7 +206,7 @@ def compare(statement: Any, source: str, other: str) -> str:
     """What a comparison with a model, a ledger or a hash has found, if they agree; else StatementError."""
     from hushrank.report import statement_comparison as comparison
 
-    if is_hash(other.lower()) and not Path(other).exists():
+    if is_hash(other):
         found = comparison.known_hash(statement, other.lower())
         if found is None:
             raise StatementError(f"{source} does not have this hash: it is not the statement that was published.")

@@ -27,18 +27,18 @@ def kind_of(source: str) -> str:
 
 
 def is_hash(source: str) -> bool:
-    """Whether it has the form of a SHA-256."""
-    return bool(_HASH.fullmatch(source))
+    """Whether it has the form of a SHA-256, in small or capital letters, and is no file."""
+    return bool(_HASH.fullmatch(source.lower())) and not Path(source).exists()
 
 
 def is_mistyped_hash(source: str) -> bool:
     """Whether somebody meant a hash, and typed another number of digits."""
-    return bool(_LIKE_A_HASH.fullmatch(source)) and not is_hash(source.lower()) and not Path(source).exists()
+    return bool(_LIKE_A_HASH.fullmatch(source)) and not is_hash(source) and not Path(source).exists()
 
 
 def files_of(source: str | None) -> list[Path]:
     """Files of what a statement is compared with, which no page may overwrite."""
-    if source is None or is_hash(source.lower()) or is_mistyped_hash(source):
+    if source is None or is_hash(source) or is_mistyped_hash(source):
         return []
     return ledger_files(source) if kind_of(source) == "ledger" else [Path(source)]
 
