@@ -4,15 +4,24 @@ import functools
 
 import pytest
 
-from browser_support import Visit
+from browser_support import Visit, chromium
 from hushrank.web.page import export_web
 from web_support import N_ITEMS, recommender
 
 TITLES = [f"The {word} {j}" for j, word in enumerate(["Harbor", "River", "Garden"] * (N_ITEMS // 3))]
 
 
-def exporter(folder):
-    """A function from a kind of model to a page of it in this folder: its path, and what was exported."""
+@pytest.fixture(scope="module")
+def browser():
+    """A running browser."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A function from a kind of model to a page of it: its path, and what was exported."""
+    folder = tmp_path_factory.mktemp("pages")
 
     @functools.cache
     def export(kind, titled=True):

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -233,3 +234,6 @@ def test_an_event_is_described_as_deep_as_it_is_read():
     with pytest.raises(InvalidParameter, match=r"^description of from_dict must be nested less deeply"):
         from_dict({"type": "Composed", "events": [to_dict(deepest)]})
     assert nesting(nested(5000)) == 5001
+    assert nesting(from_dict(deep(200), sys.maxsize)) == 201  # as a ledger of an older version holds it
+    with pytest.raises(InvalidParameter, match=r"^description of from_dict must be nested less deeply"):
+        from_dict(deep(2000), sys.maxsize)

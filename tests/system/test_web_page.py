@@ -7,24 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from browser_support import DESKTOP, PHONE, Visit, chromium
+from browser_support import DESKTOP, PHONE, Visit
 from hushrank.web.page import export_web, make_web_page, to_bytes
-from visit_support import TITLES, check_recommended, exporter, rate, rows, titles_of, told, visit
+from visit_support import TITLES, check_recommended, rate, rows, titles_of, told, visit
 from web_support import N_ITEMS, recommender
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(1)</script>\u202e"
 CONTROLS = "a[href], button:enabled, input:enabled"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    return exporter(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.mark.parametrize("kind", ["ratings", "features", "added items", "implicit with features", "half steps"])

@@ -4,22 +4,10 @@ import warnings
 
 import pytest
 
-from browser_support import chromium
 from hushrank.cli.small_tables import read_own_ratings
 from hushrank.data.id_arrays import to_ids
-from visit_support import TITLES, exporter, rate, rows, titles_of, told, visit
+from visit_support import TITLES, rate, rows, titles_of, told, visit
 from web_support import N_ITEMS, recommender
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    return exporter(tmp_path_factory.mktemp("pages"))
 
 
 def test_long_lists_are_shown_in_parts(browser, pages):

@@ -175,7 +175,10 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 def from_dict(description: Mapping[str, Any], most_nested: int = _DEEPEST) -> Event:
     """The event described by `to_dict`, of this version or an older one; anything else is refused."""
-    return _from_dict(description, most_nested)
+    try:
+        return _from_dict(description, most_nested)
+    except RecursionError:  # most_nested may be more than there is room for
+        raise InvalidParameter("from_dict", "description", "nested less deeply", type(description)) from None
 
 
 def nesting(event: Event) -> int:

@@ -15,17 +15,17 @@ from typing import Any, ClassVar
 from hushrank.exceptions import LedgerError, StatementError
 from hushrank.privacy.claims import check_work
 from hushrank.privacy.events import MOST_NESTED, Composed, Event, Gaussian, Pure, leaves, nesting, together
-from hushrank.privacy.figures import at_least, at_most
+from hushrank.privacy.figures import at_most
 from hushrank.privacy.guarantee import Budget, Guarantee, Unit
 from hushrank.privacy.ledger import chain, names
 from hushrank.privacy.ledger.chain import CREATE, NO_HASH, Entry, Row
 from hushrank.privacy.ledger.currency import Cost, Terms, canonical
 from hushrank.privacy.ledger.words import say_cost
 from hushrank.privacy.rational import float_at_least, float_at_most, sqrt_at_least
-from hushrank.report.statement_record import HASH, say_gaussian, say_promise
+from hushrank.report.statement_record import HASH, say_gaussian, say_promise, say_unit
 
 MOST_WORK = 2**22
-"""Squares of the numbers of different releases within each charge, added up: a few seconds."""
+"""Squares of the numbers of different releases within each charge, added up: exact sums take a time like it."""
 
 _HEADER = {"kind", "dataset", "terms", "has_notes"}
 _EXACT, _NOTED = {"number", "kind", "event", "cost", "spent", "hash"}, {"time", "key", "note"}
@@ -106,10 +106,7 @@ class LedgerRecord:
         """The promise, what was spent of it, and the head of the chain."""
         given, spent, n = self.promise, self.spent, len(self.rows) - 1
         lines = [say_promise(given), *say_gaussian(given.event)]
-        within = "" if given.bound is None else f" Bound: {at_least(given.bound)}."
-        lines.append(
-            f"Unit: {given.unit}.{within} Neighbors: {given.neighbors}. Data set of the ledger: {self.dataset}"
-        )
+        lines.append(f"{say_unit(given)} Data set of the ledger: {self.dataset}")
         if given.premise:
             lines.append(f"Provided that {given.premise}.")
         charges = f"{n} charge" if n == 1 else f"{n} charges"

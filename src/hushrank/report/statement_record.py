@@ -91,8 +91,7 @@ class ModelRecord:
         """The guarantee, its event and the budget."""
         given, asked = self.promise, self.budget
         lines = [say_promise(given), *say_gaussian(given.event)]
-        within = "" if given.bound is None else f" Bound: {at_least(given.bound)}."
-        lines.append(f"Unit: {given.unit}.{within} Neighbors: {given.neighbors}. Arithmetic: {given.numerics}.")
+        lines.append(f"{say_unit(given)} Arithmetic: {given.numerics}.")
         if given.premise:
             lines.append(f"Provided that {given.premise}.")
         event = show_event(given.event)
@@ -157,6 +156,12 @@ def say_promise(given: Guarantee) -> str:
     numbers = f"epsilon = {at_most(given.epsilon)}, delta = {at_most(given.delta)}"
     factor = factor_in_words(given.epsilon)
     return f"{numbers}: the chance of any result changes by at most a factor of {factor}{beyond}."
+
+
+def say_unit(given: Guarantee) -> str:
+    """Unit, its bound if it has one, and relation."""
+    within = "" if given.bound is None else f" Bound: {at_least(given.bound)}."
+    return f"Unit: {given.unit}.{within} Neighbors: {given.neighbors}."
 
 
 def say_gaussian(event: Event) -> Iterator[str]:

@@ -16,8 +16,9 @@ import pytest
 from sqlalchemy import select
 
 from hushrank.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from hushrank.privacy import events
 from hushrank.privacy.calibration import event_for
-from hushrank.privacy.events import MOST_NESTED, Composed, Gaussian, NonPrivate, Pure, Repeated
+from hushrank.privacy.events import MOST_NESTED, Composed, Gaussian, NonPrivate, Pure, Repeated, nesting
 from hushrank.privacy.filters import GdpFilter
 from hushrank.privacy.guarantee import Budget
 from hushrank.privacy.ledger import Account, Ledger, chain, schema
@@ -356,13 +357,14 @@ def test_events_nested_too_deeply_are_refused(pure):
 
 def test_deeper_events_of_older_versions_are_read(pure, monkeypatch):
     event = Pure(1e-9)
-    for _ in range(120):
+    for _ in range(150):
         event = Repeated(event, 1)
     with monkeypatch.context() as older:
         older.setattr(chain, "MOST_NESTED", 1000)
+        older.setattr(events, "_DEEPEST", 1000)
         pure.charge(event)
     pure.charge(Pure(1e-9))
-    assert pure.history()[-2].event == event and pure.verify()
+    assert nesting(pure.history()[-2].event) == 151 and pure.verify()
 
 
 def test_a_damaged_entry_under_a_key_is_not_trusted(charged, sqlite_path):

@@ -8,6 +8,7 @@ Privacy    docs/privacy/ledger.md, section 5: what a chain shows and what it can
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,8 +22,6 @@ from hushrank.privacy.ledger.currency import Cost, Terms, canonical, read_fracti
 CREATE, CHARGE = "create", "charge"
 NO_HASH = "0" * 64
 """Stands before the first row."""
-
-_DEEPEST_WRITTEN = 180  # levels of an event that older versions charged; deeper ones they could not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +200,8 @@ def _recompute(entry: Entry, row: Row, terms: Terms, spent: Cost) -> None:
 
 @lru_cache(maxsize=256)
 def read_event(text: str) -> Event:
-    """The event that `write_event` wrote, of this version or an older one, which wrote deeper ones."""
-    return from_dict(json.loads(text), _DEEPEST_WRITTEN)
+    """The event that `write_event` wrote; that of an older version may be nested more deeply than any today."""
+    return from_dict(json.loads(text), sys.maxsize)
 
 
 @lru_cache(maxsize=256)
