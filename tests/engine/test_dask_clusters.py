@@ -145,6 +145,33 @@ def test_an_error_of_what_the_caller_gave_is_told_and_not_tried_again(error):
     assert "12345" not in str(caught.value) and calls == [1]
 
 
+@pytest.mark.parametrize(
+    ("error", "n_calls"),
+    [
+        (Exception("AssertionError(<TaskState 'Held-9efad3a6' processing>)"), 2),  # as the oldest Dask sends it
+        (AssertionError("<TaskState 'Held-9efad3a6' processing>"), 2),
+        (Exception("something else"), 1),
+        (AssertionError("something else"), 1),
+        (ValueError("<TaskState 'x' processing>"), 1),
+    ],
+)
+def test_a_scheduler_that_fails_on_its_own_tasks_has_lost_them(error, n_calls):
+    calls, forgotten = [], []
+
+    def act():
+        calls.append(1)
+        if len(calls) == 1:
+            raise error
+        return "found"
+
+    if n_calls == 1:
+        with pytest.raises(HushrankError, match="own Dask graph, or the function"):
+            Cluster(Standing()).again(act, lambda: forgotten.append(1))
+    else:
+        assert Cluster(Standing()).again(act, lambda: forgotten.append(1)) == "found"
+    assert len(calls) == n_calls and len(forgotten) == n_calls - 1
+
+
 @pytest.mark.parametrize(("status", "n_calls"), [("closed", 1), ("connecting", ATTEMPTS)])
 def test_a_scheduler_that_is_gone_is_told(status, n_calls):
     lossy = Lossy(ATTEMPTS)

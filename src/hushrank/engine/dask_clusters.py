@@ -46,6 +46,9 @@ _KINDS = (
 _PACKAGES_OF_CLUSTERS = ("dask", "distributed", "tornado", "asyncio", "concurrent")
 _LOSSES = (OSError, RuntimeError, MemoryError)  # an OSError is also what took too long
 _NO_LOSSES = (RecursionError, NotImplementedError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
+# A scheduler that is asked to compute what a worker just took along fails on its own state of a task; where that cannot
+# be sent, its error comes as a plain Exception with the text of the other one.
+_OF_SCHEDULER, _STATE_OF_TASK = (AssertionError, Exception), "<TaskState "
 
 
 class Cluster:
@@ -285,4 +288,5 @@ def _is_of_cluster(error: Exception) -> bool:
     """Whether Dask raised it, and not what it computes for the caller."""
     package = type(error).__module__.partition(".")[0]
     is_loss = isinstance(error, _LOSSES) and not isinstance(error, _NO_LOSSES)
-    return package in _PACKAGES_OF_CLUSTERS or is_loss
+    is_of_scheduler = type(error) in _OF_SCHEDULER and _STATE_OF_TASK in str(error)
+    return package in _PACKAGES_OF_CLUSTERS or is_loss or is_of_scheduler
