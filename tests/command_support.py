@@ -19,6 +19,8 @@ from shown_support import NOISY, differences
 BIN = Path(sys.executable).parent  # with `hushrank` and `python` of the environment that runs the tests
 SHELL = set("|<>&;$`*(){}~")
 COMPLETION = "<Tab>"
+# By these a program sees that it runs in a pipeline or in a test, or is told how to print; a reader has none of them.
+NOT_A_READERS = re.compile(r"CI|BUILD_NUMBER|GITHUB_ACTIONS|PYTEST_\w+|PY_COLORS|(NO|FORCE)_COLOR|CLICOLOR\w*")
 REFUSED = ("hushrank: ", "problem:", "FAILED ")  # begin what a command prints that does not end with 0
 
 
@@ -87,7 +89,7 @@ class Reader:
             ["bash", "-o", "pipefail", "-c", before + text + after],
             cwd=self.folder,
             env={
-                **{name: x for name, x in os.environ.items() if not name.startswith("PYTEST_XDIST")},
+                **{name: x for name, x in os.environ.items() if not NOT_A_READERS.fullmatch(name)},
                 "PATH": paths,
                 "COLUMNS": "80",
             },

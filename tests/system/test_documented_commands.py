@@ -68,6 +68,15 @@ def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch)
     assert not any(complaints), "\n\n".join(filter(None, complaints))
 
 
+def test_what_a_page_shows_is_printed_in_a_pipeline_too(tmp_path, monkeypatch):
+    for name in ("CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "FORCE_COLOR"):
+        monkeypatch.setenv(name, "1")
+    somebody = reader(tmp_path, monkeypatch, "CONTRIBUTING.md")
+    code, printed = somebody.type("env")
+    names = {line.split("=")[0] for line in printed.splitlines()}
+    assert code == 0 and "PATH" in names and not names & {"CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "FORCE_COLOR"}
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if NEEDS_SERVER in c.text], ids=lambda c: c.page)
 def test_commands_that_need_a_server_work_on_one(command, postgres_url, tmp_path, monkeypatch):
     assert not reader(tmp_path, monkeypatch, command.page, replaced={NEEDS_SERVER: f"'{postgres_url}'"}).follow(command)
