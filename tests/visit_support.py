@@ -46,6 +46,27 @@ def visit(browser, pages, kind="ratings", **terms):
     return seen
 
 
+def wait_until(page, expression):
+    """Wait until a page agrees; Playwright's own way evaluates texts in the page, which its policy forbids."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    pytest.fail(f"for ten seconds it was not so that {expression}")
+
+
+def reload_with_what_is_kept(page):
+    """Reload a page; on a busy machine Chromium loses what was written a moment before, which is written anew then."""
+    kept = page.evaluate("Object.entries(localStorage)")
+    assert kept
+    for _ in range(5):
+        page.reload()
+        if page.evaluate("localStorage.length"):
+            return
+        page.evaluate("(kept) => kept.forEach(([key, text]) => localStorage.setItem(key, text))", kept)
+    pytest.fail("what was kept is gone after each of five reloads")
+
+
 def rows(page, list_):
     """Items of a list."""
     return page.locator(f"#{list_} li")

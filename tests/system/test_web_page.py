@@ -1,5 +1,6 @@
 """The recommender page in a real browser, opened from a disk: what it says, asks for, keeps, and how it is reached."""
 
+import datetime
 import functools
 import http.server
 import sys
@@ -10,10 +11,21 @@ import pytest
 
 from browser_support import DESKTOP, PHONE, Visit
 from hushrank.web.page import export_web, make_web_page, to_bytes
-from visit_support import TITLES, check_recommended, rate, rows, titles_of, told, visit
+from visit_support import (
+    TITLES,
+    check_recommended,
+    rate,
+    reload_with_what_is_kept,
+    rows,
+    titles_of,
+    told,
+    visit,
+    wait_until,
+)
 from web_support import N_ITEMS, recommender
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(1)</script>\u202e"
+START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 CONTROLS = "a[href], button:enabled, input:enabled"
 
 
@@ -205,7 +217,7 @@ def test_ratings_are_kept_only_if_the_visitor_agrees(browser, pages):
         rate(page, TITLES[3], 4)
         page.check("#keep")
         rate(page, TITLES[7], 0)
-        page.reload()
+        reload_with_what_is_kept(page)
         assert page.is_checked("#keep") and rows(page, "own").count() == 2
         check_recommended(seen, "ratings", {3: 5.0, 7: 1.0})
         page.uncheck("#keep")
@@ -230,25 +242,44 @@ def test_two_tabs_keep_what_their_own_visitors_agreed_to(browser, pages):
         rate(second, TITLES[7], 0)
         kept = "Object.values(localStorage)"
         assert first.evaluate(kept) == ['{"range":[1,5],"ratings":[["3",5]]}'] and not second.is_checked("#keep")
+        wait_until(second, f"{kept}.length === 1 && {kept}[0].includes('3')")
         second.check("#keep")  # joined with what the other one keeps, which follows
         rows(first, "own").nth(1).wait_for()
         assert rows(second, "own").count() == 2
         first.uncheck("#keep")
-        second.wait_for_function("!document.getElementById('keep').checked")
+        wait_until(second, "!document.getElementById('keep').checked")
         rate(second, TITLES[9], 2)
         assert second.evaluate(kept) == [] and rows(second, "own").count() == 3
+
+
+def test_who_comes_back_is_shown_no_agreement_that_is_none(browser, pages, tmp_path):
+    (tmp_path / "elsewhere.html").write_text("<!DOCTYPE html><title>elsewhere</title>")
+    with visit(browser, pages) as seen:
+        page = seen.page
+        page.check("#keep")
+        page.goto((tmp_path / "elsewhere.html").as_uri())
+        page.evaluate("localStorage.clear()")
+        page.go_back()
+        assert not page.is_checked("#keep") and page.evaluate("localStorage.length") == 0
+        rate(page, TITLES[3], 4)
+        page.check("#keep")
+        page.evaluate("localStorage.clear()")  # while the page sleeps, which no event tells it
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        assert not page.is_checked("#keep") and rows(page, "own").count() == 1
+        assert seen.complaints == []
 
 
 def test_a_number_that_is_typed_stays_while_another_tab_rates(browser, pages):
     with visit(browser, pages, "percent") as seen:
         first, second = seen.page, seen.context.new_page()
         second.goto(seen.path.as_uri())
-        for page in (first, second):
-            page.check("#keep")
+        first.check("#keep")
+        wait_until(second, "localStorage.length === 1")
+        second.check("#keep")
         first.locator("#results input").first.fill("77")
         second.locator("#results input").nth(1).fill("12")
         second.keyboard.press("Enter")
-        first.wait_for_function("Object.values(localStorage)[0].includes('12')")
+        wait_until(first, "Object.values(localStorage)[0].includes('12')")
         assert first.locator("#results input").first.input_value() == "77" and rows(first, "own").count() == 0
         first.keyboard.press("Enter")
         assert rows(first, "own").count() == 2
@@ -287,7 +318,8 @@ COVERED = """() => {
 def test_the_news_go_away_and_lead_to_what_is_new(browser, pages):
     with visit(browser, pages, viewport=PHONE) as seen:
         page, bar = seen.page, seen.page.locator("#bar")
-        page.clock.install()
+        page.clock.install(time=START)
+        page.clock.pause_at(START + datetime.timedelta(hours=1))  # where it stands, however slow the machine is
         assert bar.bounding_box()["height"] < 5 and not page.is_visible("#to-best")
         rate(page, TITLES[3], 4)
         page.clock.fast_forward(7_000)
@@ -315,7 +347,7 @@ def test_a_newer_page_in_the_same_place_finds_what_was_kept(browser, tmp_path):
         rate(seen.page, TITLES[3], 4)
         seen.page.check("#keep")
         export_web(model, path, titles=[*TITLES[:-1], "Another title"], precision="int8")
-        seen.page.reload()
+        reload_with_what_is_kept(seen.page)
         assert rows(seen.page, "own").count() == 1 and seen.page.is_checked("#keep")
         seen.page.uncheck("#keep")
         assert seen.page.evaluate("localStorage.length") == 0

@@ -79,7 +79,7 @@ def _best(has_tastes: bool) -> Markup:
 
 
 def _own() -> Markup:
-    keep = element("input", id="keep", type="checkbox", aria_describedby="keep-note")
+    keep = element("input", id="keep", type="checkbox", autocomplete="off", aria_describedby="keep-note")
     note = (
         "Otherwise they are gone when you close the page. Anyone who uses this device, and other pages opened from its "
         "files, could read and change them."

@@ -47,11 +47,10 @@ export class Page {
     keep.checked = this.ratings.isKept;
     keep.addEventListener("change", () => this.#agree(keep));
     window.addEventListener("storage", ({ key }) => {
-      if (key !== null && key !== keyOf(location)) return;
-      this.ratings.follow();
-      keep.checked = this.ratings.isKept;
-      const { type, value, defaultValue } = document.activeElement ?? {};
-      if (type !== "number" || value === defaultValue) this.#showAll(); // else somebody is typing
+      if (key === null || key === keyOf(location)) this.#follow(keep);
+    });
+    window.addEventListener("pageshow", ({ persisted }) => {
+      if (persisted) this.#follow(keep); // it was asleep, and heard nothing
     });
     byId("export").addEventListener("click", () => this.#writeFile());
     byId("import").addEventListener("change", (event) => this.#readFile(event.target));
@@ -157,6 +156,14 @@ export class Page {
     const isKept = this.ratings.agree(keep.checked);
     this.#showAll();
     this.#tell(isKept ? "Your ratings are kept on this device." : "This page keeps nothing on this device.");
+  }
+
+  /** Show what another page of this address has kept, or no longer keeps. */
+  #follow(keep) {
+    this.ratings.follow();
+    keep.checked = this.ratings.isKept;
+    const { type, value, defaultValue } = document.activeElement ?? {};
+    if (type !== "number" || value === defaultValue) this.#showAll(); // else somebody is typing
   }
 
   #writeFile() {
