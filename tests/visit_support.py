@@ -46,13 +46,33 @@ def visit(browser, pages, kind="ratings", **terms):
     return seen
 
 
-def wait_until(page, expression):
-    """Wait until a page agrees; Playwright's own way evaluates texts in the page, which its policy forbids."""
-    for _ in range(100):
+def becomes(page, expression, seconds=10):
+    """Whether a page agrees in time; Playwright's own way to wait evaluates texts in it, which its policy forbids."""
+    for _ in range(10 * seconds):
         if page.evaluate(expression):
-            return
+            return True
         page.wait_for_timeout(100)
-    pytest.fail(f"for ten seconds it was not so that {expression}")
+    return False
+
+
+def open_second_tab(seen):
+    """Another tab with the page of a visit; until both have one storage, which on a busy machine Chromium forgets."""
+    for _ in range(5):
+        second = seen.context.new_page()
+        second.goto(seen.path.as_uri())
+        if are_connected(second, seen.page) and are_connected(seen.page, second):
+            return second
+        second.close()
+        seen.page.reload()
+    pytest.fail("two tabs do not find the same storage")
+
+
+def are_connected(one, other):
+    """Whether a page finds what another one keeps, and no longer finds what that one has removed."""
+    one.evaluate("localStorage.setItem('probe', '')")
+    is_found = becomes(other, "localStorage.length === 1", seconds=2)
+    one.evaluate("localStorage.removeItem('probe')")
+    return is_found and becomes(other, "localStorage.length === 0", seconds=2)
 
 
 def reload_with_what_is_kept(page):

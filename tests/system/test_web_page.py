@@ -13,14 +13,15 @@ from browser_support import DESKTOP, PHONE, Visit
 from hushrank.web.page import export_web, make_web_page, to_bytes
 from visit_support import (
     TITLES,
+    becomes,
     check_recommended,
+    open_second_tab,
     rate,
     reload_with_what_is_kept,
     rows,
     titles_of,
     told,
     visit,
-    wait_until,
 )
 from web_support import N_ITEMS, recommender
 
@@ -235,19 +236,18 @@ def test_ratings_are_kept_only_if_the_visitor_agrees(browser, pages):
 
 def test_two_tabs_keep_what_their_own_visitors_agreed_to(browser, pages):
     with visit(browser, pages) as seen:
-        first, second = seen.page, seen.context.new_page()
-        second.goto(seen.path.as_uri())
+        first, second = seen.page, open_second_tab(seen)
         first.check("#keep")
         rate(first, TITLES[3], 4)
         rate(second, TITLES[7], 0)
         kept = "Object.values(localStorage)"
         assert first.evaluate(kept) == ['{"range":[1,5],"ratings":[["3",5]]}'] and not second.is_checked("#keep")
-        wait_until(second, f"{kept}.length === 1 && {kept}[0].includes('3')")
+        assert becomes(second, f"{kept}.length === 1 && {kept}[0].includes('3')")
         second.check("#keep")  # joined with what the other one keeps, which follows
         rows(first, "own").nth(1).wait_for()
         assert rows(second, "own").count() == 2
         first.uncheck("#keep")
-        wait_until(second, "!document.getElementById('keep').checked")
+        assert becomes(second, "!document.getElementById('keep').checked")
         rate(second, TITLES[9], 2)
         assert second.evaluate(kept) == [] and rows(second, "own").count() == 3
 
@@ -271,15 +271,14 @@ def test_who_comes_back_is_shown_no_agreement_that_is_none(browser, pages, tmp_p
 
 def test_a_number_that_is_typed_stays_while_another_tab_rates(browser, pages):
     with visit(browser, pages, "percent") as seen:
-        first, second = seen.page, seen.context.new_page()
-        second.goto(seen.path.as_uri())
+        first, second = seen.page, open_second_tab(seen)
         first.check("#keep")
-        wait_until(second, "localStorage.length === 1")
+        assert becomes(second, "localStorage.length === 1")
         second.check("#keep")
         first.locator("#results input").first.fill("77")
         second.locator("#results input").nth(1).fill("12")
         second.keyboard.press("Enter")
-        wait_until(first, "Object.values(localStorage)[0].includes('12')")
+        assert becomes(first, "Object.values(localStorage)[0].includes('12')")
         assert first.locator("#results input").first.input_value() == "77" and rows(first, "own").count() == 0
         first.keyboard.press("Enter")
         assert rows(first, "own").count() == 2
